@@ -1,0 +1,31 @@
+"""The actors: message -> one use case -> ack. A few lines each; no SQL, no Redis calls.
+
+The broker is set before any actor is declared: without one Dramatiq silently makes one on localhost.
+"""
+
+from __future__ import annotations
+
+import dramatiq
+
+from coupon_workers.runtime.broker import make_broker
+from coupon_workers.runtime.orphan import end_with_parent
+from coupon_workers.runtime.settings import settings
+from coupon_workers.runtime.structured_log import configure_logs
+
+configure_logs(settings())
+broker = make_broker(settings(), for_workers=True)
+dramatiq.set_broker(broker)
+
+
+class _EndWithMaster(dramatiq.Middleware):
+    """A worker whose master was killed ends too, so that the next master finds its place free."""
+
+    def after_process_boot(self, broker: dramatiq.Broker) -> None:
+        end_with_parent()
+
+
+broker.add_middleware(_EndWithMaster())
+
+from actors import preheat_template, prune_history, settle_claims, sweep_gates  # noqa: E402 - after the broker is set
+
+__all__ = ["broker", "preheat_template", "prune_history", "settle_claims", "sweep_gates"]

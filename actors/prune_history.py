@@ -1,0 +1,15 @@
+"""Delete books past their keeping time."""
+
+from __future__ import annotations
+
+import dramatiq
+from coupon_workers.scheduling.history import prune_history as prune
+
+from actors.process_services import services
+from coupon_workers.runtime.task import Queue
+
+
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1)
+def prune_history() -> None:
+    """One pass over job runs and idempotency rows."""
+    prune(services(), services().clock())

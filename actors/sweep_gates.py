@@ -1,0 +1,15 @@
+"""Look after the gates: forgotten bells, cold templates, changes that did not arrive."""
+
+from __future__ import annotations
+
+import dramatiq
+
+from actors.process_services import services
+from coupon_workers.claiming.gate_sweep import sweep_gates as sweep
+from coupon_workers.runtime.task import Queue
+
+
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0)
+def sweep_gates() -> None:
+    """One pass. Not retried: the next one comes in seconds."""
+    sweep(services())

@@ -1,0 +1,41 @@
+"""How claims ended, as the database knows it: the coupon row or the rejection row of each claim id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlalchemy import text
+
+from coupon_workers.checking.reading import snapshot
+from coupon_workers.runtime.services import Services
+
+CHUNK = 5_000
+
+_ENDS = text("""
+    SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state
+      FROM coupon WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))
+     UNION ALL
+    SELECT claim_id, template_id, user_id, request_id, reason
+      FROM claim_rejection WHERE claim_id = ANY(CAST(:claim_ids AS bigint[]))
+""")
+
+
+class ClaimEnd(NamedTuple):
+    """A settled claim. ``state``: "issued", or the reason of its rejection."""
+
+    template_id: int
+    user_id: str
+    request_id: str
+    state: str
+
+
+def claim_ends(services: Services, claim_ids: Iterable[int]) -> dict[int, ClaimEnd]:
+    """The end of each claim that has one. Raises ``StoreUnavailable``."""
+    wanted = list(claim_ids)
+    ends: dict[int, ClaimEnd] = {}
+    for start in range(0, len(wanted), CHUNK):
+        with snapshot(services) as connection:
+            for row in connection.execute(_ENDS, {"claim_ids": wanted[start : start + CHUNK]}):
+                ends[row.claim_id] = ClaimEnd(row.template_id, row.user_id, row.request_id, row.state)
+    return ends

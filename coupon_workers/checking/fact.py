@@ -1,0 +1,31 @@
+"""Numbers that no rule judges and that a reader of a report wants beside it."""
+
+from __future__ import annotations
+
+from coupon_workers.checking.gate_reading import gate_marks, known_buckets
+from coupon_workers.checking.reading import rows
+from coupon_workers.runtime.services import Services
+
+_COUNTS = """
+    SELECT (SELECT count(*) FROM coupon_template) AS templates,
+           (SELECT count(*) FROM coupon) AS coupons,
+           (SELECT count(*) FROM claim_rejection) AS rejections,
+           (SELECT count(*) FROM outbox) AS outbox,
+           (SELECT count(*) FROM outbox WHERE delivered_at IS NULL) AS outbox_undelivered,
+           (SELECT count(*) FROM claim_set_aside) AS set_aside
+"""
+
+
+def facts(services: Services) -> dict[str, int]:
+    """Counts of templates, coupons, rejections, events, entries set aside, queued claims, and cold buckets.
+
+    Raises ``StoreUnavailable``.
+    """
+    [counts] = rows(services, _COUNTS)
+    marks = gate_marks(services.redis, known_buckets(services.redis))
+    return {
+        **{name: int(value) for name, value in counts._mapping.items()},
+        "queued": sum(mark.pending for mark in marks),
+        "warm_buckets": sum(mark.generation is not None for mark in marks),
+        "cold_buckets": sum(mark.generation is None for mark in marks),
+    }

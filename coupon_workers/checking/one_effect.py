@@ -1,0 +1,45 @@
+"""DESIGN 3.3: one request has one effect, and one claim ends in one way."""
+
+from __future__ import annotations
+
+from coupon_workers.checking.breach import Breach
+from coupon_workers.checking.reading import rows
+from coupon_workers.runtime.services import Services
+
+RULE = "one_effect"
+
+# A rejection as DUPLICATE is how a second effect was refused; it is not one itself.
+_SAME_REQUEST = """
+    SELECT template_id, user_id, request_id, count(*) AS effects
+      FROM (SELECT template_id, user_id, request_id FROM coupon
+             UNION ALL
+            SELECT template_id, user_id, request_id FROM claim_rejection WHERE reason <> 'DUPLICATE') AS effect
+     GROUP BY user_id, template_id, request_id
+    HAVING count(*) > 1
+     ORDER BY template_id, user_id, request_id LIMIT :breach_limit
+"""
+
+_SAME_CLAIM = """
+    SELECT r.claim_id, r.user_id, r.reason
+      FROM claim_rejection r
+      JOIN coupon c ON c.user_id = r.user_id AND c.coupon_id = r.claim_id
+     ORDER BY r.claim_id LIMIT :breach_limit
+"""
+
+
+def one_effect(services: Services) -> list[Breach]:
+    """Requests with several effects, and claims that were issued and rejected."""
+    doubled = [
+        Breach(
+            RULE,
+            f"template {row.template_id} user {row.user_id} request {row.request_id}",
+            "one effect",
+            f"{row.effects}",
+        )
+        for row in rows(services, _SAME_REQUEST)
+    ]
+    torn = [
+        Breach(RULE, f"claim {row.claim_id} user {row.user_id}", "one end", f"issued and rejected {row.reason}")
+        for row in rows(services, _SAME_CLAIM)
+    ]
+    return doubled + torn

@@ -1,0 +1,110 @@
+"""Every invariant asked, one after the other (DESIGN 3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from coupon_workers.checking.breach import Breach
+from coupon_workers.checking.conservation import conservation
+from coupon_workers.checking.daily_limit import daily_limit
+from coupon_workers.checking.fact import facts
+from coupon_workers.checking.flow_history import flow_history
+from coupon_workers.checking.issued_count import issued_count
+from coupon_workers.checking.never_over_issued import never_over_issued
+from coupon_workers.checking.no_lost_claim import no_lost_claim
+from coupon_workers.checking.one_effect import one_effect
+from coupon_workers.checking.patience import PATIENCE_S
+from coupon_workers.checking.rejected_count import rejected_count
+from coupon_workers.checking.request_memory import request_memory
+from coupon_workers.checking.taker_count import taker_count
+from coupon_workers.checking.user_limit import user_limit
+from coupon_workers.runtime.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A rule: its name, what it says, and the question that finds its breaches."""
+
+    name: str
+    statement: str
+    find: Callable[[Services], list[Breach]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An invariant with the breaches found of it, at most ``BREACH_LIMIT``, and the seconds it took to ask."""
+
+    name: str
+    statement: str
+    breaches: tuple[Breach, ...]
+    elapsed_s: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether no breach was found."""
+        return not self.breaches
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdict of each invariant, and facts beside them."""
+
+    verdicts: tuple[Verdict, ...]
+    facts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every invariant holds."""
+        return all(verdict.holds for verdict in self.verdicts)
+
+    @property
+    def breaches(self) -> list[Breach]:
+        """Every breach that was found."""
+        return [breach for verdict in self.verdicts for breach in verdict.breaches]
+
+
+def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
+    """The rules, those of one store first. ``patience_s``: see ``checking/patience.py``."""
+    return (
+        Invariant("never_over_issued", "issued rows <= total, per template", never_over_issued),
+        Invariant("issued_count", "issued_quantity = coupon rows", issued_count),
+        Invariant("rejected_count", "rejected_quantity = rejection rows", rejected_count),
+        Invariant("user_limit", "coupons <= limit, per user and template", user_limit),
+        Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),
+        Invariant("one_effect", "one effect per request, one end per claim", one_effect),
+        Invariant("flow_history", "history replays to the state", flow_history),
+        Invariant(
+            "conservation",
+            "total = stock + queued + issued + reserved, per warm template",
+            partial(conservation, patience_s=patience_s),
+        ),
+        Invariant("no_lost_claim", "what is called queued is in the stream", no_lost_claim),
+        Invariant("request_memory", "the gate remembers each request as it ended", request_memory),
+        Invariant(
+            "taker_count",
+            "the gate counts a user's coupons and queued claims",
+            partial(taker_count, patience_s=patience_s),
+        ),
+    )
+
+
+def check_all(
+    services: Services, *, patience_s: float = PATIENCE_S, begins: Callable[[Invariant], None] | None = None
+) -> Report:
+    """Ask every invariant; ``begins`` is told each before it is asked. Raises ``StoreUnavailable``."""
+    verdicts = []
+    for invariant in invariants(patience_s):
+        if begins is not None:
+            begins(invariant)
+        verdicts.append(judge(invariant, services))
+    return Report(tuple(verdicts), facts(services))
+
+
+def judge(invariant: Invariant, services: Services) -> Verdict:
+    """The verdict on one invariant. Raises ``StoreUnavailable``."""
+    started = time.monotonic()
+    breaches = invariant.find(services)
+    return Verdict(invariant.name, invariant.statement, tuple(breaches), time.monotonic() - started)

@@ -1,0 +1,1 @@
+"""Claiming: the gate in Redis, the pending stream, settling to PostgreSQL, preheating."""

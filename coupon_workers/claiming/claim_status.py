@@ -1,0 +1,108 @@
+"""How a claim stands: queued at the gate, or ended in the database, for ever readable (DESIGN 3.2)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from redis.exceptions import RedisError
+from sqlalchemy import text
+
+from coupon_workers.claiming.claim_request import ClaimRequest
+from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.clock import from_ms
+from coupon_workers.runtime.database import database_errors
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.snowflake import route_in, route_of
+
+WAIT_STEP_S = 0.02
+"""Pause between two looks at a queued claim: short against the time settling takes, long against a look's cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimStatus:
+    """``state`` is "queued", "issued" or the reason of a rejection; ``settled_at`` None while queued."""
+
+    claim_id: int
+    state: str
+    queued_at: datetime
+    settled_at: datetime | None = None
+
+    @property
+    def status(self) -> str:
+        """The word of API.md: queued, issued or rejected."""
+        return self.state if self.state in ("queued", "issued") else "rejected"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was rejected, or None."""
+        return self.state if self.status == "rejected" else None
+
+
+def claim_status(services: Services, claim_id: int, wait_s: float = 0.0) -> ClaimStatus | None:
+    """The claim's present status; None when there is no such claim.
+
+    With ``wait_s`` a queued claim is waited for that many seconds at most. Raises ``StoreUnavailable``.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        # Redis first: a claim leaves it only after the database has it, so it is never missed between the two.
+        queued = _queued(services, claim_id)
+        if queued is None:
+            return _settled(services, claim_id)
+        if time.monotonic() >= deadline:
+            return queued
+        time.sleep(WAIT_STEP_S)
+
+
+def _queued(services: Services, claim_id: int) -> ClaimStatus | None:
+    route = route_in(claim_id)
+    try:
+        buckets = [member.decode().split(".") for member in cast(set[bytes], services.redis.smembers(WARM_TEMPLATES))]
+        keys = [
+            BucketKeys(int(template_id), int(bucket))
+            for template_id, bucket in buckets
+            if route_of(int(template_id)) == route
+        ]
+        pipeline = services.redis.pipeline(transaction=False)
+        for key in keys:
+            pipeline.hget(key.claims, str(claim_id))
+        found: list[Any] = pipeline.execute() if keys else []
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
+    accepted_ms = next((value for value in found if value is not None), None)
+    return None if accepted_ms is None else ClaimStatus(claim_id, "queued", from_ms(int(accepted_ms)))
+
+
+_SETTLED = text(
+    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at"
+    "  FROM coupon WHERE coupon_id = :claim_id AND source = 'claim'"
+    " UNION ALL "
+    "SELECT claim_id, reason, claimed_at, rejected_at FROM claim_rejection WHERE claim_id = :claim_id"
+)
+
+_OF_REQUEST = text(
+    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at FROM coupon"
+    " WHERE user_id = :user_id AND template_id = :template_id AND request_id = :request_id"
+    " UNION ALL "
+    "SELECT claim_id, reason, claimed_at, rejected_at FROM claim_rejection"
+    " WHERE template_id = :template_id AND user_id = :user_id AND request_id = :request_id LIMIT 1"
+)
+
+
+def _settled(services: Services, claim_id: int) -> ClaimStatus | None:
+    return _read(services, _SETTLED, {"claim_id": claim_id})
+
+
+def find_claim_of_request(services: Services, request: ClaimRequest) -> ClaimStatus | None:
+    """The settled claim that answered this request before, or None. Raises ``StoreUnavailable``."""
+    return _read(services, _OF_REQUEST, request._asdict())
+
+
+def _read(services: Services, statement: Any, arguments: dict[str, Any]) -> ClaimStatus | None:
+    with database_errors(), services.engine.connect() as connection:
+        row = connection.execute(statement, arguments).first()
+    return None if row is None else ClaimStatus(row.claim_id, row.state, row.claimed_at, row.settled_at)

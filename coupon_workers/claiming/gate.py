@@ -1,0 +1,146 @@
+"""The gate: one script in Redis decides a claim, in one round trip (DESIGN 6)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import hiredis
+
+from coupon_workers.claiming.claim_request import ClaimRequest
+from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.claiming.pending import BELL_TTL_MS
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.crash_point import crash_point
+from coupon_workers.runtime.lean_redis import LeanConnection, pack
+from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.settings import Settings
+
+ACCEPTED, REPLAYED = ClaimOutcome.ACCEPTED, ClaimOutcome.REPLAYED
+_OUTCOMES = {outcome.value.encode(): outcome for outcome in ClaimOutcome}
+
+
+class Decision(NamedTuple):
+    """The gate's answer. ``claim_id`` is set when accepted or replayed, ``state`` when replayed, ``start_ms`` when
+    not started, ``wait_ms`` when rate limited. ``ring``: the doorbell is to be sent."""
+
+    outcome: ClaimOutcome
+    claim_id: int = 0
+    state: str = "queued"
+    start_ms: int = 0
+    wait_ms: int = 0
+    ring: bool = False
+
+
+class ClaimGate:
+    """The way to the script for the threads of one process, each with a connection of its own.
+
+    ``now_ms`` 0 means Redis's own clock: one clock opens a sale for all fronts.
+    """
+
+    def __init__(self, settings: Settings, next_claim_id: Callable[[int], int]) -> None:
+        if settings.redis_url is None:
+            raise StoreUnavailable("Redis", "COUPON_REDIS_URL is not set and no embedded server runs")
+        self._url = settings.redis_url.get_secret_value()
+        self._timeout_ms = settings.redis_timeout_ms
+        self._next_claim_id = next_claim_id
+        self._script = lua_script("claim")
+        self._tail = (str(settings.backlog_limit), str(settings.claim_rate), str(BELL_TTL_MS))
+        self._local = threading.local()
+        self._keys: dict[int, tuple[str, ...]] = {}
+
+    def claim(self, request: ClaimRequest, now_ms: int = 0) -> Decision:
+        """Decide one claim.
+
+        Raises ``StoreUnavailable`` when Redis did not answer twice: the claim may have been accepted, and the same
+        request asked again will be told.
+        """
+        return self.claim_many([request], now_ms)[0]
+
+    def claim_many(self, requests: Sequence[ClaimRequest], now_ms: int = 0) -> list[Decision]:
+        """Decide claims in order, in one round trip. Raises ``StoreUnavailable`` as ``claim`` does."""
+        claims = [(self._next_claim_id(request.template_id), request) for request in requests]
+        commands = [self._pack(claim_id, request, now_ms) for claim_id, request in claims]
+        try:
+            answers = self._ask(commands)
+            heard_first = True
+        except StoreUnavailable:
+            # Unknown is not refused: the same questions again, under the same ids, are answered once and for all.
+            answers = self._ask(commands)
+            heard_first = False
+        crash_point("web.after_script")
+        return [_decision(answer, claim_id, heard_first) for answer, (claim_id, _) in zip(answers, claims, strict=True)]
+
+    def _pack(self, claim_id: int, request: ClaimRequest, now_ms: int) -> bytes:
+        template_id, user_id, request_id, channel = request
+        return pack(
+            "EVALSHA",
+            self._script.sha,
+            10,
+            *self._keys_of(template_id),
+            claim_id,
+            user_id,
+            request_id,
+            now_ms,
+            channel,
+            *self._tail,
+        )
+
+    def _keys_of(self, template_id: int) -> tuple[str, ...]:
+        found = self._keys.get(template_id)
+        if found is None:
+            keys = BucketKeys(template_id)
+            found = (
+                keys.meta,
+                keys.generation,
+                keys.stock,
+                keys.takers,
+                keys.requests,
+                keys.claims,
+                keys.pending,
+                keys.bell,
+                keys.day_prefix,
+                keys.rate_prefix,
+            )
+            if len(self._keys) >= 10_000:
+                self._keys.clear()
+            self._keys[template_id] = found
+        return found
+
+    def _ask(self, commands: list[bytes]) -> list[Any]:
+        try:
+            connection: LeanConnection = self._local.connection
+        except AttributeError:
+            connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
+        answers = connection.ask(commands)
+        if type(answers[0]) is not list:
+            answers = self._load_and_ask(connection, commands, answers)
+        return answers
+
+    def _load_and_ask(self, connection: LeanConnection, commands: list[bytes], answers: list[Any]) -> list[Any]:
+        """A server that does not know the script learns it, and is asked again; other errors are told."""
+        if not str(answers[0]).startswith("NOSCRIPT"):
+            raise StoreUnavailable("Redis", str(answers[0]))
+        connection.ask([pack("SCRIPT", "LOAD", self._script.source)])
+        answers = connection.ask(commands)
+        if any(isinstance(answer, hiredis.ReplyError) for answer in answers):
+            raise StoreUnavailable("Redis", str(answers[0]))
+        return answers
+
+
+def _decision(answer: list[Any], claim_id: int, heard_first: bool) -> Decision:
+    outcome = _OUTCOMES[answer[0]]
+    if outcome is ACCEPTED:
+        return Decision(ACCEPTED, claim_id, ring=answer[2] == 1)
+    if outcome is REPLAYED:
+        if not heard_first and int(answer[1]) == claim_id:
+            # Our own first question was carried out and only its answer was lost; nobody may have rung.
+            return Decision(ACCEPTED, claim_id, ring=True)
+        return Decision(REPLAYED, int(answer[1]), answer[2].decode())
+    if outcome is ClaimOutcome.NOT_STARTED:
+        return Decision(outcome, start_ms=answer[1])
+    if outcome is ClaimOutcome.RATE_LIMITED:
+        return Decision(outcome, wait_ms=answer[1])
+    return Decision(outcome)

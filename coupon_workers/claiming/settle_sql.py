@@ -1,0 +1,254 @@
+"""The SQL of settling: set-based, one statement for the common batch, a careful set for the unusual one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from coupon_workers.claiming.pending import PendingClaim, Poison
+from coupon_workers.claiming.verdict import Books, Verdict
+from coupon_workers.runtime.clock import from_ms, to_ms
+from coupon_workers.templates.validity import valid_window
+
+Row = dict[str, Any]
+
+_TEMPLATE = text(
+    """
+    SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
+           per_user_daily_limit, timezone, validity, notify, rejected_quantity
+      FROM coupon_template WHERE template_id = :template_id
+    """
+)
+
+# Instants travel as integers of milliseconds: exact, and much cheaper to write and read than their texts.
+_ENTRY = """
+    entry AS (
+        SELECT claim_id, user_id, request_id, claim_seq, NULLIF(channel, '') AS channel,
+               timestamptz 'epoch' + claimed_ms * interval '1 ms' AS claimed_at,
+               timestamptz 'epoch' + from_ms * interval '1 ms' AS valid_from,
+               timestamptz 'epoch' + to_ms * interval '1 ms' AS valid_to
+          FROM unnest(CAST(:claim_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),
+                      CAST(:seqs AS bigint[]), CAST(:channels AS text[]), CAST(:claimed AS bigint[]),
+                      CAST(:froms AS bigint[]), CAST(:tos AS bigint[]))
+            AS e(claim_id, user_id, request_id, claim_seq, channel, claimed_ms, from_ms, to_ms)
+    )"""
+
+_ISSUE = """
+    issued AS (
+        INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from,
+                            valid_to, source, channel, claimed_at)
+        SELECT user_id, claim_id, :template_id, claim_seq, request_id, :version, valid_from, valid_to, 'claim',
+               channel, claimed_at
+          FROM entry
+            ON CONFLICT DO NOTHING
+        RETURNING user_id, coupon_id, request_id
+    ), flow AS (
+        INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
+        SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', request_id FROM issued
+    ), told AS (
+        INSERT INTO outbox (event, user_id, template_id, coupon_id)
+        SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued WHERE :notify
+    ), counted AS (
+        UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
+         WHERE template_id = :template_id
+           AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
+        RETURNING 1
+    )"""
+
+# Each looks for what the gate should have refused: the second line of defence when Redis has lost its memory.
+_BEYOND_LIMIT = """
+    EXISTS (SELECT FROM (SELECT user_id, count(*) AS n FROM entry GROUP BY user_id) AS asked
+             WHERE n + (SELECT count(*) FROM coupon c
+                         WHERE c.user_id = asked.user_id AND c.template_id = :template_id) > :user_limit)"""
+_BEYOND_DAILY_LIMIT = """
+    EXISTS (SELECT FROM (SELECT user_id, CAST(claimed_at AT TIME ZONE :timezone AS date) AS day, count(*) AS n
+                           FROM entry GROUP BY 1, 2) AS asked
+             WHERE n + (SELECT count(*) FROM coupon c
+                         WHERE c.user_id = asked.user_id AND c.template_id = :template_id
+                           AND CAST(c.claimed_at AT TIME ZONE :timezone AS date) = asked.day) > :daily_limit)"""
+_REJECTED_BEFORE = """
+    EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
+             WHERE r.template_id = :template_id)"""
+
+
+def lock_template(connection: Connection, template_id: int, bucket: int) -> Row | None:
+    """The template's row, and whether this transaction now holds the bucket's settling to itself (``locked``)."""
+    row = connection.execute(_TEMPLATE, {"lock": settle_lock(template_id, bucket), "template_id": template_id})
+    found = row.mappings().first()
+    return dict(found) if found else None
+
+
+def settle_lock(template_id: int, bucket: int) -> int:
+    """The advisory lock that settling and preheating of a bucket take, each for itself."""
+    return template_id ^ bucket
+
+
+def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:
+    """Issue the whole batch in one statement, as it is in the common case.
+
+    False when any claim met a limit, a duplicate or the end of the stock: the caller must roll back.
+    """
+    doubts = []
+    if template["per_user_limit"] is not None:
+        doubts.append(_BEYOND_LIMIT)
+    if template["per_user_daily_limit"] is not None:
+        doubts.append(_BEYOND_DAILY_LIMIT)
+    if template["rejected_quantity"]:
+        doubts.append(_REJECTED_BEFORE)
+    statement = text(
+        f"WITH {_ENTRY}, {_ISSUE} SELECT (SELECT count(*) FROM issued) AS issued, "
+        f"EXISTS (SELECT FROM counted) AS counted, {' OR '.join(doubts) or 'false'} AS doubtful"
+    )
+    result = connection.execute(statement, _arguments(template, claims)).one()
+    return bool(result.counted) and result.issued == len(claims) and not result.doubtful
+
+
+def _arguments(template: Row, claims: Sequence[PendingClaim], seqs: Sequence[int] | None = None) -> Row:
+    windows = [_window_ms(template, claim.claimed_at_ms) for claim in claims]
+    return {
+        "template_id": template["template_id"],
+        "version": template["version"],
+        "notify": template["notify"],
+        "user_limit": template["per_user_limit"],
+        "daily_limit": template["per_user_daily_limit"],
+        "timezone": template["timezone"],
+        "claim_ids": _numbers(claim.claim_id for claim in claims),
+        "users": _texts(claim.user_id for claim in claims),
+        "requests": _texts(claim.request_id for claim in claims),
+        "seqs": _numbers(seqs or (claim.claim_seq for claim in claims)),
+        "channels": _texts(claim.channel or "" for claim in claims),
+        "claimed": _numbers(claim.claimed_at_ms for claim in claims),
+        "froms": _numbers(window[0] for window in windows),
+        "tos": _numbers(window[1] for window in windows),
+    }
+
+
+def _window_ms(template: Row, claimed_at_ms: int) -> tuple[int, int]:
+    valid_from, valid_to = valid_window(template["validity"], template["timezone"], from_ms(claimed_at_ms))
+    return to_ms(valid_from), to_ms(valid_to)
+
+
+def _numbers(values: Any) -> str:
+    """A PostgreSQL array literal: one text for the server to read instead of a thousand expressions to parse."""
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _texts(values: Any) -> str:
+    return "{" + ",".join('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values) + "}"
+
+
+def read_books(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Books:
+    """What the database knows of these claims' users and requests; the template's row is locked by this."""
+    key = {
+        "template_id": template["template_id"],
+        "users": _texts({claim.user_id for claim in claims}),
+        "timezone": template["timezone"],
+    }
+    row = connection.execute(
+        text(
+            "SELECT status, pause_epoch, total_quantity - reserved_quantity - issued_quantity AS room,"
+            " per_user_limit, per_user_daily_limit FROM coupon_template WHERE template_id = :template_id FOR UPDATE"
+        ),
+        key,
+    ).one()
+    books = Books(row.room, row.status, row.pause_epoch, row.per_user_limit, row.per_user_daily_limit)
+    coupons = connection.execute(
+        text(
+            "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
+            " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM coupon"
+            " WHERE template_id = :template_id AND user_id = ANY(CAST(:users AS text[]))"
+        ),
+        key,
+    )
+    for coupon in coupons:
+        books.held[coupon.user_id] += 1
+        books.held_on_day[coupon.user_id, str(coupon.day)] += 1
+        books.issued[coupon.user_id, coupon.request_id] = coupon.coupon_id
+        _note_seq(books, coupon.user_id, coupon.claim_seq)
+    rejections = connection.execute(
+        text(
+            "SELECT user_id, request_id, claim_id, claim_seq, reason FROM claim_rejection"
+            " WHERE template_id = :template_id AND user_id = ANY(CAST(:users AS text[])) ORDER BY claim_id DESC"
+        ),
+        key,
+    )
+    for rejection in rejections:
+        books.rejected[rejection.user_id, rejection.request_id] = (rejection.claim_id, rejection.reason)
+        _note_seq(books, rejection.user_id, rejection.claim_seq)
+    return books
+
+
+def _note_seq(books: Books, user_id: str, seq: int) -> None:
+    books.taken_seqs.add((user_id, seq))
+    books.last_seq[user_id] = max(seq, books.last_seq.get(user_id, 0))
+
+
+def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:
+    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters."""
+    issued = [verdict for verdict in verdicts if verdict.new and verdict.reason is None]
+    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
+    if issued:
+        statement = text(f"WITH {_ENTRY}, {_ISSUE} SELECT (SELECT count(*) FROM issued), (SELECT 1 FROM counted)")
+        arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued])
+        count, counted = connection.execute(statement, arguments).one()
+        if count != len(issued) or not counted:
+            raise AssertionError(f"{len(issued)} verdicts, {count} coupons: the books changed under the lock")
+    if rejected:
+        _write_rejections(connection, template, rejected)
+
+
+def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:
+    connection.execute(
+        text(
+            """
+            WITH rejected AS (
+                INSERT INTO claim_rejection (claim_id, user_id, template_id, request_id, claim_seq, reason, claimed_at)
+                SELECT claim_id, user_id, :template_id, request_id, claim_seq, reason,
+                       timestamptz 'epoch' + claimed_ms * interval '1 ms'
+                  FROM unnest(CAST(:claim_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),
+                              CAST(:seqs AS bigint[]), CAST(:reasons AS text[]), CAST(:claimed AS bigint[]))
+                    AS e(claim_id, user_id, request_id, claim_seq, reason, claimed_ms)
+                    ON CONFLICT DO NOTHING
+                RETURNING claim_id, user_id, reason
+            ), told AS (
+                INSERT INTO outbox (event, user_id, template_id, coupon_id, detail)
+                SELECT 'claim.rejected', user_id, :template_id, claim_id, jsonb_build_object('reason', reason)
+                  FROM rejected WHERE :notify
+            )
+            UPDATE coupon_template SET rejected_quantity = rejected_quantity + (SELECT count(*) FROM rejected)
+             WHERE template_id = :template_id
+            """
+        ),
+        {
+            "template_id": template["template_id"],
+            "notify": template["notify"],
+            "claim_ids": _numbers(v.claim.claim_id for v in verdicts),
+            "users": _texts(v.claim.user_id for v in verdicts),
+            "requests": _texts(v.claim.request_id for v in verdicts),
+            "seqs": _numbers(v.claim.claim_seq for v in verdicts),
+            "reasons": _texts(str(v.reason) for v in verdicts),
+            "claimed": _numbers(v.claim.claimed_at_ms for v in verdicts),
+        },
+    )
+
+
+def set_aside(connection: Connection, template_id: int, bucket: int, poison: Sequence[Poison]) -> None:
+    """Keep entries that no claim can be read from, with the reason; a second time changes nothing."""
+    connection.execute(
+        text(
+            "INSERT INTO claim_set_aside (template_id, bucket, entry_id, payload, reason)"
+            " VALUES (:template_id, :bucket, :entry_id, :payload, :reason) ON CONFLICT DO NOTHING"
+        ),
+        [
+            {
+                "template_id": template_id,
+                "bucket": bucket,
+                "entry_id": entry.entry_id,
+                "payload": entry.payload.replace("\x00", "\\0"),
+                "reason": entry.reason.replace("\x00", "\\0"),
+            }
+            for entry in poison
+        ],
+    )

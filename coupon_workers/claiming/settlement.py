@@ -1,0 +1,174 @@
+"""Settling: drain a bucket's pending claims into PostgreSQL, batch by batch, then acknowledge them (DESIGN 6).
+
+Safe to run at any time, by anyone, any number of times: the database's keys let each claim act once, and the
+acknowledging script lets only the call that removes an entry give anything back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, IntegrityError
+
+from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.pending import (
+    PendingClaim,
+    Poison,
+    acknowledge,
+    close_bell,
+    read_pending,
+    remove_poison,
+)
+from coupon_workers.claiming.settle_sql import (
+    Row,
+    issue_all,
+    lock_template,
+    read_books,
+    set_aside,
+    write_verdicts,
+)
+from coupon_workers.claiming.verdict import judge
+from coupon_workers.runtime.crash_point import crash_point
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.runtime.task import settle_claims
+from coupon_workers.wallet.wallet_cache import forget_wallets
+
+log = get_logger(__name__)
+
+TURN_S = 5.0
+"""A drain hands over to a new message after this, so that shut-downs are short and templates take turns."""
+
+ISSUED = "issued"
+Ended = list[tuple[PendingClaim, str]]
+
+
+def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = TURN_S) -> int:
+    """Settle until nothing is pending, another drain is found at work, or the turn is over.
+
+    Returns the number of claims settled. Raises ``StoreUnavailable``; what was not acknowledged comes again.
+    """
+    keys = BucketKeys(template_id, bucket)
+    turn_ends = time.monotonic() + turn_s
+    settled = 0
+    while True:
+        count = settle_batch(services, keys)
+        if count is None:
+            return settled
+        settled += count
+        if count == 0 and close_bell(services.redis, keys):
+            return settled
+        if time.monotonic() > turn_ends:
+            services.post.send(settle_claims(template_id, bucket))
+            return settled
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What a committed transaction did: claims with the state they ended in, and entries set aside."""
+
+    ended: list[tuple[PendingClaim, str]]
+    poison: list[Poison]
+
+    def __len__(self) -> int:
+        return len(self.ended) + len(self.poison)
+
+
+class _Doubt(Exception):  # noqa: N818 - not an error: it rolls the fast way back, and the careful way is taken
+    pass
+
+
+Way = Callable[[Connection, Row, Sequence[PendingClaim]], Ended]
+
+
+def settle_batch(services: Services, keys: BucketKeys) -> int | None:
+    """Settle the oldest claims of a bucket in one transaction.
+
+    Returns how many entries left the stream; 0 when it was empty; None when another settling or a preheat has the
+    bucket. Raises ``StoreUnavailable``.
+    """
+    limit = services.settings.settle_batch
+    try:
+        try:
+            batch = _write(services, keys, limit, _settle_fast)
+        except _Doubt:
+            batch = _write(services, keys, limit, _settle_with_care)
+    except (DataError, IntegrityError) as error:
+        log.error("batch refused by the database", template_id=keys.template_id, error=str(error.orig))
+        return _settle_one(services, keys)
+    if batch is None:
+        return None
+    crash_point("settle.after_commit")
+    _finish(services, keys, batch)
+    crash_point("settle.after_acknowledge")
+    return len(batch)
+
+
+def _write(services: Services, keys: BucketKeys, limit: int, way: Way) -> _Batch | None:
+    with transaction(services.engine) as connection:
+        template = lock_template(connection, keys.template_id, keys.bucket)
+        if template is not None and not template["locked"]:
+            return None
+        claims, poison = read_pending(services.redis, keys, limit)
+        if template is None:
+            poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
+        if poison:
+            set_aside(connection, keys.template_id, keys.bucket, poison)
+        ended: Ended = []
+        if claims and template is not None:
+            crash_point("settle.before_insert")
+            ended = way(connection, template, claims)
+            crash_point("settle.after_insert")
+        return _Batch(ended, poison)
+
+
+def _settle_fast(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Ended:
+    stopped = template["status"] in ("paused", "offline", "archived")
+    if stopped or any(claim.epoch < template["pause_epoch"] for claim in claims):
+        raise _Doubt
+    if not issue_all(connection, template, claims):
+        raise _Doubt
+    return [(claim, ISSUED) for claim in claims]
+
+
+def _settle_with_care(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Ended:
+    verdicts = judge(claims, read_books(connection, template, claims))
+    write_verdicts(connection, template, verdicts)
+    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
+    if rejected:
+        log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
+    return [(verdict.claim, verdict.reason or ISSUED) for verdict in verdicts]
+
+
+def _finish(services: Services, keys: BucketKeys, batch: _Batch) -> None:
+    if batch.poison:
+        log.error("entries set aside", template_id=keys.template_id, count=len(batch.poison), first=batch.poison[0])
+        remove_poison(services.redis, keys, batch.poison)
+    if batch.ended:
+        # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
+        forget_wallets(services.redis, {claim.user_id for claim, _ in batch.ended})
+        acknowledge(services.redis, keys, batch.ended)
+
+
+def _settle_one(services: Services, keys: BucketKeys) -> int | None:
+    """A batch that the database refuses holds a claim it cannot store: settle the oldest alone, or set it aside."""
+    try:
+        batch = _write(services, keys, 1, _settle_with_care)
+    except (DataError, IntegrityError) as error:
+        batch = _set_oldest_aside(services, keys, str(error.orig))
+    if batch is None:
+        return None
+    _finish(services, keys, batch)
+    return len(batch)
+
+
+def _set_oldest_aside(services: Services, keys: BucketKeys, reason: str) -> _Batch:
+    claims, poison = read_pending(services.redis, keys, 1)
+    poison += [Poison(claim.entry_id, repr(claim), reason) for claim in claims]
+    with transaction(services.engine) as connection:
+        set_aside(connection, keys.template_id, keys.bucket, poison)
+    return _Batch([], poison)

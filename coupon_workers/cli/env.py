@@ -1,0 +1,59 @@
+"""``coupon-workers env``: the settings in force, and the addresses of a running ``up``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+from pydantic import SecretStr
+
+from coupon_workers.embedded.servers_file import running_settings
+from coupon_workers.errors import SettingsError
+from coupon_workers.runtime.settings import PREFIX, Settings, read_settings
+
+_MASK = "***"
+_PASSWORD = re.compile(r"(?<=://)([^:/?#]*):[^?#]*@")  # up to the last @: a password may hold one
+_PASSWORD_PARAMETER = re.compile(r"([?&](?:ssl)?password=)[^&]*", re.IGNORECASE)
+
+
+@click.command()
+@click.option("--urls", is_flag=True, help="The addresses of the running `up` of COUPON_DATA_DIR, as shell lines.")
+def env(urls: bool) -> None:
+    """Print the settings in force, one a line, secrets masked.
+
+    With --urls: lines for a shell to evaluate, passwords included: eval "$(coupon-workers env --urls)".
+    """
+    try:
+        settings = read_settings()
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from None
+    for line in _url_lines(settings) if urls else _setting_lines(settings):
+        click.echo(line)
+
+
+def _setting_lines(settings: Settings) -> list[str]:
+    return [f"{PREFIX}{name.upper()}={_shown(getattr(settings, name))}" for name in Settings.model_fields]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return masked(value.get_secret_value()) if isinstance(value, SecretStr) else str(value)
+
+
+def masked(secret: str) -> str:
+    """An address without its passwords; anything else not at all."""
+    if "://" not in secret:
+        return _MASK
+    return _PASSWORD_PARAMETER.sub(rf"\g<1>{_MASK}", _PASSWORD.sub(rf"\g<1>:{_MASK}@", secret))
+
+
+def _url_lines(settings: Settings) -> list[str]:
+    running = running_settings(settings.data_dir)
+    if running is None:
+        raise click.ClickException(
+            f"no `coupon-workers up` runs with the data folder {settings.data_dir.resolve()}; "
+            "start one, or name its folder with COUPON_DATA_DIR"
+        )
+    return [f"export {name}={shlex.quote(value)}" for name, value in running.items()]

@@ -1,0 +1,1 @@
+"""Real PostgreSQL and Valkey servers from wheels, and the supervisor of our own processes."""

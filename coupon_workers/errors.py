@@ -1,0 +1,62 @@
+"""The surprises. Expected refusals are values (see ``claiming/outcome.py``); these are raised.
+
+One shallow tree; a class's docstring is its message.
+"""
+
+from __future__ import annotations
+
+
+class CouponWorkersError(Exception):
+    """Something unexpected happened in Coupon Workers."""
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail or (type(self).__doc__ or "").splitlines()[0])
+
+
+class SettingsError(CouponWorkersError):
+    """A setting has a value that cannot work."""
+
+
+class StoreUnavailable(CouponWorkersError):  # noqa: N818 - the word of HTTP 503, which it becomes
+    """A server this needs did not answer: nothing is known of what it did."""
+
+    def __init__(self, store: str, detail: str | None = None) -> None:
+        self.store = store
+        super().__init__(detail or f"{store} did not answer")
+
+
+class NotFound(CouponWorkersError):  # noqa: N818 - the word of HTTP 404, which it becomes
+    """There is no such thing."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        self.code = code
+        super().__init__(detail)
+
+
+class Conflict(CouponWorkersError):  # noqa: N818 - the word of HTTP 409, which it becomes
+    """The thing's present state does not allow this."""
+
+    def __init__(self, code: str, detail: str, **evidence: object) -> None:
+        self.code = code
+        self.evidence = evidence
+        super().__init__(detail)
+
+
+class InvalidInput(CouponWorkersError):  # noqa: N818 - the word of HTTP 422, which it becomes
+    """The input breaks a rule; ``errors`` names each field with its message."""
+
+    def __init__(self, errors: list[tuple[str, str]]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(f"{field}: {message}" for field, message in errors))
+
+
+class EmbeddedServerError(CouponWorkersError):
+    """An embedded server could not be started or stopped."""
+
+
+class ClockWentBack(CouponWorkersError):  # noqa: N818 - it says what happened
+    """The clock stepped back further than identities can bridge."""
+
+
+class WorkerNumbersExhausted(CouponWorkersError):  # noqa: N818 - it says what happened
+    """Every Snowflake worker number is leased to a living process."""

@@ -1,0 +1,68 @@
+"""Dramatiq's broker, made from the settings, as DESIGN 6 says it must be run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dramatiq
+import redis
+from dramatiq.brokers.rabbitmq import RabbitmqBroker
+from dramatiq.middleware import AgeLimit, Middleware, ShutdownNotifications, TimeLimit
+
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.broker_guard import MAX_DELIVERIES, DeadLetteringRetries, DeliveryCap
+from coupon_workers.runtime.poison_proof_broker import PoisonProofRedisBroker
+from coupon_workers.runtime.redis_client import client_without_retries
+from coupon_workers.runtime.settings import Settings
+
+HEARTBEAT_MS = 15_000
+"""A worker not heard of for this long is dead: its messages go back to their queues."""
+
+ALWAYS = 1_000_000
+"""Of a million: every fetch looks for dead workers. By chance (as shipped) an idle queue would wait many minutes."""
+
+PUBLISH_TIMEOUT_MS = 1_000
+"""A front does not hold a customer's answer up for a doorbell."""
+
+WORKER_TIMEOUT_MS = 5_000
+TIME_LIMIT_MS = 600_000
+
+
+def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
+    """The broker of ``settings.broker_url``; a front's gives up sooner than a worker's.
+
+    Raises ``StoreUnavailable`` when no URL is set.
+    """
+    if settings.broker_url is None:
+        raise StoreUnavailable("broker", "COUPON_BROKER_URL is not set and no embedded server runs")
+    url = settings.broker_url.get_secret_value()
+    if url.startswith("amqp"):
+        # Confirms are off as shipped, and a kill then loses every message that was still on its way.
+        return QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
+    client = client_without_retries(url, WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS)
+    return PoisonProofRedisBroker(
+        client=client,
+        middleware=_middleware(client),
+        heartbeat_timeout=HEARTBEAT_MS,
+        maintenance_chance=ALWAYS,
+    )
+
+
+def _middleware(client: redis.Redis | None) -> list[Middleware]:
+    guards: list[Middleware] = [
+        AgeLimit(),
+        TimeLimit(time_limit=TIME_LIMIT_MS),
+        ShutdownNotifications(notify_shutdown=True),
+        DeadLetteringRetries(max_retries=3, min_backoff=500, max_backoff=5_000),
+    ]
+    if client is not None:
+        guards.append(DeliveryCap(client))
+    return guards
+
+
+class QuorumBroker(RabbitmqBroker):
+    """RabbitMQ with quorum queues: replicated, and with a cap on deliveries of their own."""
+
+    def _build_queue_arguments(self, queue_name: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = super()._build_queue_arguments(queue_name)
+        return arguments | {"x-queue-type": "quorum", "x-delivery-limit": MAX_DELIVERIES}

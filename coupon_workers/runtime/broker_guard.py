@@ -1,0 +1,85 @@
+"""Middleware that keeps one bad message from hurting the others, and a failed one from getting lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dramatiq
+import redis
+from dramatiq.broker import MessageProxy
+from dramatiq.errors import BrokerConnectionError
+from dramatiq.middleware import Middleware, Retries, SkipMessage
+from redis.exceptions import RedisError
+
+from coupon_workers.runtime.structured_log import get_logger
+
+log = get_logger(__name__)
+
+MAX_DELIVERIES = 3
+"""A message that was begun so often and never ended has killed its workers: it is set aside."""
+
+_BEGUN_TTL_S = 86_400
+
+
+class DeadLetteringRetries(Retries):
+    """Retries that dead-letter a message whose retry cannot be enqueued; as shipped it is acknowledged and lost."""
+
+    def after_process_message(
+        self,
+        broker: dramatiq.Broker,
+        message: MessageProxy,
+        *,
+        result: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Retry a failed message with back-off, or mark it failed."""
+        try:
+            super().after_process_message(broker, message, result=result, exception=exception)
+        except (BrokerConnectionError, RedisError) as error:
+            log.error("retry not enqueued, dead-lettered", message_id=message.message_id, error=str(error))
+            message.fail()
+
+
+class DeliveryCap(Middleware):
+    """Counts how often a message was begun; what was begun ``MAX_DELIVERIES`` times and never ended is dead-lettered.
+
+    The count lives beside the queues, one key a message for as long as it is at work.
+    """
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def before_process_message(self, broker: dramatiq.Broker, message: MessageProxy) -> None:
+        """Count the delivery; skip and fail the message when it is one too many."""
+        key = _begun_key(message)
+        try:
+            pipeline = self._client.pipeline(transaction=False)
+            pipeline.incr(key)
+            pipeline.expire(key, _BEGUN_TTL_S)
+            begun, _ = pipeline.execute()
+        except RedisError:
+            return  # the broker is away: the message comes again and is counted then
+        if begun > MAX_DELIVERIES:
+            log.error("begun too often, dead-lettered", message_id=message.message_id, actor=message.actor_name)
+            message.fail()
+            raise SkipMessage(f"begun {begun} times and never ended")
+
+    def after_process_message(
+        self,
+        broker: dramatiq.Broker,
+        message: MessageProxy,
+        *,
+        result: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """The worker outlived the message: forget the count."""
+        try:
+            self._client.delete(_begun_key(message))
+        except RedisError:
+            return
+
+    after_skip_message = after_process_message
+
+
+def _begun_key(message: MessageProxy) -> str:
+    return f"cw:begun:{message.options.get('redis_message_id', message.message_id)}"

@@ -1,0 +1,75 @@
+"""The way to PostgreSQL: one engine a process, UTC in every session, time-outs on every statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.settings import Settings
+
+IDLE_IN_TRANSACTION_MS = 30_000
+"""A process that hangs inside a transaction loses it, and its locks, after this: longer than any batch takes."""
+
+CONNECT_TIMEOUT_S = 3
+POOL_WAIT_S = 5
+
+
+def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
+    """An engine for ``settings.database_url``. Make it after a fork, never before.
+
+    Raises ``StoreUnavailable`` when no URL is set.
+    """
+    if settings.database_url is None:
+        raise StoreUnavailable("PostgreSQL", "COUPON_DATABASE_URL is not set and no embedded server runs")
+    options = (
+        "-c timezone=UTC"
+        f" -c statement_timeout={settings.statement_timeout_ms}"
+        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS}"
+    )
+    connect_args: dict[str, Any] = {
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "options": options,
+        "application_name": "coupon-workers",
+        # A server that vanished without a word is noticed in seconds, not hours.
+        "keepalives_idle": 10,
+        "keepalives_interval": 3,
+        "keepalives_count": 3,
+    }
+    return create_engine(
+        make_url(settings.database_url.get_secret_value()).set(drivername="postgresql+psycopg2"),
+        pool_size=pool_size or settings.database_pool,
+        max_overflow=2,
+        pool_timeout=POOL_WAIT_S,
+        pool_pre_ping=True,
+        connect_args=connect_args,
+    )
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Turn a lost or unreachable server into ``StoreUnavailable``; other errors pass."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
+        raise
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """One transaction: committed at the end, rolled back by any exception.
+
+    Raises ``StoreUnavailable`` when the server is lost. After a lost COMMIT it is unknown whether it happened: the
+    caller's work must be safe to run twice.
+    """
+    with database_errors(), engine.begin() as connection:
+        yield connection

@@ -1,0 +1,97 @@
+"""A lean connection for the one hot script: a socket, hiredis, and nothing between.
+
+The ordinary client spends several times the script's own cost on each command (DESIGN 13). A connection is one
+thread's; after any error it is thrown away, because what is still to come over it would answer the wrong question.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import hiredis
+
+from coupon_workers.errors import StoreUnavailable
+
+_CHUNK = 65_536
+
+
+def pack(*words: str | int | bytes) -> bytes:
+    """A command as the bytes that go over the wire."""
+    packed: bytes = hiredis.pack_command(words)
+    return packed
+
+
+class LeanConnection:
+    """A connection to ``url`` (``redis://``, ``unix://``), opened at first use and again after an error.
+
+    ``timeout_ms`` is the longest wait for one read. Not for TLS: ``rediss://`` goes by the ordinary client.
+    """
+
+    def __init__(self, url: str, timeout_ms: int) -> None:
+        self._url = url
+        self._timeout_s = timeout_ms / 1000
+        self._socket: socket.socket | None = None
+        self._reader = hiredis.Reader()
+
+    def ask(self, commands: Sequence[bytes]) -> list[Any]:
+        """Send packed commands in one write and return their answers, in order; an error answer is a value in it.
+
+        Raises ``StoreUnavailable`` when an answer did not come: what the server did is then unknown.
+        """
+        try:
+            if self._socket is None:
+                self._open()
+            return self._exchange(commands)
+        except (OSError, hiredis.ProtocolError, StoreUnavailable) as error:
+            self.close()
+            raise StoreUnavailable("Redis", str(error)) from error
+
+    def close(self) -> None:
+        """Drop the connection; the next question opens a new one."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _exchange(self, commands: Sequence[bytes]) -> list[Any]:
+        connection, reader = self._socket, self._reader
+        assert connection is not None
+        connection.sendall(commands[0] if len(commands) == 1 else b"".join(commands))
+        answers: list[Any] = []
+        while len(answers) < len(commands):
+            answer = reader.gets()
+            if answer is not False:
+                answers.append(answer)
+                continue
+            data = connection.recv(_CHUNK)
+            if not data:
+                raise ConnectionResetError("the server closed the connection")
+            reader.feed(data)
+        return answers
+
+    def _open(self) -> None:
+        parts = urlsplit(self._url)
+        options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        if parts.scheme == "unix":
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.settimeout(self._timeout_s)
+            self._socket.connect(unquote(parts.path))
+            database = options.get("db", "0")
+        else:
+            address = (parts.hostname or "localhost", parts.port or 6379)
+            self._socket = socket.create_connection(address, timeout=self._timeout_s)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            database = options.get("db") or parts.path.strip("/") or "0"
+        self._reader = hiredis.Reader()
+        hello: list[tuple[str, ...]] = []
+        if parts.password:
+            user = (unquote(parts.username),) if parts.username else ()
+            hello.append(("AUTH", *user, unquote(parts.password)))
+        if database != "0":
+            hello.append(("SELECT", database))
+        if hello:
+            for answer in self._exchange([pack(*command) for command in hello]):
+                if isinstance(answer, hiredis.ReplyError):
+                    raise StoreUnavailable("Redis", str(answer))

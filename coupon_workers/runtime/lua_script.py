@@ -1,0 +1,60 @@
+"""Lua scripts as files: read once, called by their SHA-1, loaded anew when a server does not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.exceptions import NoScriptError, RedisError
+
+from coupon_workers.errors import StoreUnavailable
+
+Value = str | int | bytes
+
+SCRIPTS = Path(__file__).parents[2] / "lua"
+"""The folder ``lua/`` stands beside the package, in a checkout as in an installation."""
+
+
+class LuaScript:
+    """One file of ``lua/``: ``LuaScript("claim")`` is ``lua/claim.lua``.
+
+    Raises ``FileNotFoundError`` when there is no such file.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.source = (SCRIPTS / f"{name}.lua").read_text(encoding="utf-8")
+        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+    def __call__(self, client: redis.Redis, keys: Sequence[str], args: Sequence[Value] = ()) -> Any:
+        """Run the script once.
+
+        Raises ``StoreUnavailable`` when the server does not answer: whether the script ran is then unknown, and the
+        caller asks again with the same arguments. An error of the script itself is raised as it is.
+        """
+        try:
+            try:
+                return client.evalsha(self.sha, len(keys), *keys, *args)
+            except NoScriptError:
+                return client.eval(self.source, len(keys), *keys, *args)
+        except redis.ResponseError as error:
+            if _is_refusal_of_the_server(error):
+                raise StoreUnavailable("Redis", str(error)) from error
+            raise
+        except RedisError as error:
+            raise StoreUnavailable("Redis", str(error)) from error
+
+
+def _is_refusal_of_the_server(error: redis.ResponseError) -> bool:
+    """A full memory, a failing disk, a replica or a loading server: nothing was written, and it may pass."""
+    return str(error).startswith(("OOM", "MISCONF", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS"))
+
+
+@cache
+def lua_script(name: str) -> LuaScript:
+    """The script of ``lua/<name>.lua``, read once a process."""
+    return LuaScript(name)

@@ -1,0 +1,116 @@
+"""What Prometheus reads of the front: claims by outcome, seconds by endpoint.
+
+A hot path only appends to a list (0.05 µs; a counter of prometheus-client costs 1 to 2 µs, a histogram 2 µs); once a
+second, and at every scrape, ``flush`` counts what lies there in one go. With ``PROMETHEUS_MULTIPROC_DIR`` in the
+environment before this module is imported, the processes of a front share one set of numbers through files in that
+folder, and a scrape answered by any of them tells the sum, at most ``FLUSH_S`` late.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from threading import Lock, Thread
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+MULTIPROC_DIR = "PROMETHEUS_MULTIPROC_DIR"
+"""The library's own variable: the folder through which processes share their numbers."""
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+FLUSH_S = 1.0
+
+MOST_WAITING = 1_000_000
+"""Samples kept when nobody flushes: then the oldest are lost, not the memory."""
+
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+_REGISTRY = CollectorRegistry()
+_CLAIMS = Counter("coupon_claims", "Claims answered, by outcome.", ["outcome"], registry=_REGISTRY)
+_SECONDS = Histogram(
+    "coupon_request_seconds",
+    "Seconds from a request's arrival to its answer, by endpoint.",
+    ["endpoint"],
+    buckets=BUCKETS_S,
+    registry=_REGISTRY,
+)
+
+_times: deque[tuple[str, float]] = deque(maxlen=MOST_WAITING)
+_outcomes: deque[str] = deque(maxlen=MOST_WAITING)
+_flushing = Lock()
+
+observe_request = _times.append
+"""``observe_request((endpoint, seconds))``: a request was answered."""
+
+count_claim = _outcomes.append
+"""``count_claim(outcome)``: a claim was answered; ``outcome`` is a word of ``claiming/outcome.py``."""
+
+count_claims = _outcomes.extend
+"""``count_claims(outcomes)``: several claims were answered at once."""
+
+
+def flush() -> None:
+    """Count what the hot paths have left. Threads may call it at once."""
+    with _flushing:
+        for outcome, number in Tally(_drain(_outcomes)).items():
+            _CLAIMS.labels(outcome).inc(number)
+        seconds: defaultdict[str, list[float]] = defaultdict(list)
+        for endpoint, second in _drain(_times):
+            seconds[endpoint].append(second)
+        for endpoint, values in seconds.items():
+            _observe_all(_SECONDS.labels(endpoint), values)
+
+
+def flush_for_ever() -> None:
+    """Flush once a second, in a thread that ends with the process. Start it after a fork."""
+
+    def run() -> None:
+        while True:
+            time.sleep(FLUSH_S)
+            flush()
+
+    Thread(target=run, name="metrics-flush", daemon=True).start()
+
+
+def exposition(gauges: Iterable[Metric] = ()) -> bytes:
+    """Everything in Prometheus' text format: the counts of all processes, and ``gauges`` read just now."""
+    flush()
+    registry = CollectorRegistry()
+    if os.environ.get(MULTIPROC_DIR):
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    else:
+        registry.register(_Given(_REGISTRY.collect()))
+    registry.register(_Given(gauges))
+    return generate_latest(registry)
+
+
+class _Given(Collector):
+    """Metrics that have been collected already."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def _drain(waiting: deque[Any]) -> Iterator[Any]:
+    for _ in range(len(waiting)):
+        yield waiting.popleft()
+
+
+def _observe_all(histogram: Any, values: list[float]) -> None:
+    """As ``observe`` for each value, with one write a bucket. The library offers no such call; a test holds the two
+    together."""
+    for position, number in Tally(bisect_left(BUCKETS_S, value) for value in values).items():
+        histogram._buckets[position].inc(number)
+    histogram._sum.inc(sum(values))

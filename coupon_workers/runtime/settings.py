@@ -1,0 +1,120 @@
+"""The configuration: read once from ``COUPON_*`` variables, frozen, cross-checked.
+
+A value that cannot work raises ``SettingsError`` naming the variable; nothing starts on half a configuration.
+Every setting is documented in ``docs/settings.md``, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from coupon_workers.errors import SettingsError
+
+PREFIX = "COUPON_"
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+class Settings(BaseSettings):
+    """Every setting with its default. Field ``http_port`` is the variable ``COUPON_HTTP_PORT``."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    http_host: str = Field("127.0.0.1", description="address the web server listens on")
+    http_port: int = Field(8000, ge=1, le=65535, description="port the web server listens on")
+    data_dir: Path = Field(Path(".coupon"), description="folder of the embedded servers' data")
+
+    database_url: SecretStr | None = Field(None, description="PostgreSQL; embedded when unset")
+    redis_url: SecretStr | None = Field(None, description="Redis or Valkey of stock and claims; embedded when unset")
+    broker_url: SecretStr | None = Field(None, description="Redis or RabbitMQ for messages; embedded when unset")
+
+    web_workers: int = Field(default_factory=_cores, ge=1, le=256, description="processes of the web server")
+    web_threads: int = Field(8, ge=1, le=512, description="threads of a web process")
+    worker_processes: int = Field(1, ge=1, le=256, description="processes that run actors")
+    worker_threads: int = Field(4, ge=1, le=256, description="threads of a process that runs actors")
+    database_pool: int = Field(5, ge=1, le=100, description="database connections a process keeps")
+
+    code_pepper: SecretStr | None = Field(None, description="key of the hash of redeem codes")
+    backlog_limit: int = Field(100_000, ge=1, le=10_000_000, description="queued claims per template and bucket")
+    claim_rate: int = Field(50, ge=0, le=100_000, description="claims per user, template and second; 0: no limit")
+    redis_timeout_ms: int = Field(2_000, ge=50, le=60_000, description="wait for one answer of Redis")
+    statement_timeout_ms: int = Field(15_000, ge=100, le=600_000, description="longest SQL statement")
+    settle_batch: int = Field(1_000, ge=1, le=5_000, description="claims settled in one transaction, at most")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
+    log_format: str = Field("json", description="json, or console for people")
+    crash_at: str | None = Field(None, description="kills the process at a named point: fault tests only")
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgres(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, {"postgresql", "postgres", "postgresql+psycopg2"})
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, {"redis", "rediss", "unix"})
+
+    @field_validator("broker_url")
+    @classmethod
+    def _is_broker(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, {"redis", "rediss", "unix", "amqp", "amqps"})
+
+    @field_validator("log_level")
+    @classmethod
+    def _is_level(cls, level: str) -> str:
+        if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
+    @field_validator("log_format")
+    @classmethod
+    def _is_format(cls, name: str) -> str:
+        if name not in {"json", "console"}:
+            raise ValueError("must be json or console")
+        return name
+
+    @model_validator(mode="after")
+    def _broker_is_not_the_stock(self) -> Settings:
+        if self.redis_url and self.broker_url and self.redis_url == self.broker_url:
+            raise ValueError(
+                f"{PREFIX}BROKER_URL must not be {PREFIX}REDIS_URL: the broker's maintenance runs KEYS; "
+                "give it a database or a server of its own"
+            )
+        return self
+
+
+def _with_scheme(url: SecretStr | None, schemes: set[str]) -> SecretStr | None:
+    if url is None or not url.get_secret_value():
+        return None
+    if urlsplit(url.get_secret_value()).scheme not in schemes:
+        raise ValueError(f"must be a URL that starts with one of {', '.join(sorted(schemes))}")
+    return url
+
+
+def read_settings() -> Settings:
+    """Read the environment.
+
+    Raises ``SettingsError`` whose message names every bad variable and what is wrong with it.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = [
+            f"{PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}" if problem["loc"] else problem["msg"]
+            for problem in error.errors(include_input=False, include_url=False)
+        ]
+        raise SettingsError("; ".join(problems)) from None
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read at first use and the same ever after."""
+    return read_settings()

@@ -1,0 +1,56 @@
+"""Structured logs: one JSON object a line, with the request, claim and template in hand bound to it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+from coupon_workers.runtime.settings import Settings
+
+bind = structlog.contextvars.bind_contextvars
+unbind = structlog.contextvars.unbind_contextvars
+clear = structlog.contextvars.clear_contextvars
+
+
+def get_logger(name: str) -> Any:
+    """A logger whose lines carry ``logger=name`` and whatever is bound (``request_id``, ``claim_id``, …)."""
+    return structlog.get_logger(name)
+
+
+def configure_logs(settings: Settings) -> None:
+    """Send all logs of this process, ours and the libraries', to stderr in the form the settings name."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if settings.log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                renderer,
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(settings.log_level)

@@ -1,0 +1,77 @@
+"""Forgetting: job runs and stored answers past their keeping time, in chunks that an index serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Engine, TextClause, text
+
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.scheduling.job import FREQUENT, KEEP_FREQUENT_RUNS, KEEP_RUNS
+
+KEEP_ANSWERS = timedelta(days=7)
+"""How long a request with an ``Idempotency-Key`` is answered as before; API.md promises a day at least."""
+
+CHUNK = 1_000
+"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
+
+# The job ran again within the hour, so it is one of the frequent ones; the newest run of a job always stays.
+_FREQUENT_RUNS = text("""
+    DELETE FROM job_run WHERE (job, logical_at) IN (
+        SELECT job, logical_at FROM job_run AS run
+        WHERE recorded_at < :before AND EXISTS (
+            SELECT FROM job_run AS later
+            WHERE later.job = run.job AND later.logical_at > run.logical_at
+                AND later.logical_at < run.logical_at + CAST(:frequent AS interval)
+        )
+        ORDER BY recorded_at LIMIT :chunk
+    )
+""")
+
+_OLD_RUNS = text("""
+    DELETE FROM job_run WHERE (job, logical_at) IN (
+        SELECT job, logical_at FROM job_run AS run
+        WHERE recorded_at < :before AND EXISTS (
+            SELECT FROM job_run AS later WHERE later.job = run.job AND later.logical_at > run.logical_at
+        )
+        ORDER BY recorded_at LIMIT :chunk
+    )
+""")
+
+_OLD_ANSWERS = text("""
+    DELETE FROM idempotency WHERE (key_id, idempotency_key) IN (
+        SELECT key_id, idempotency_key FROM idempotency WHERE created_at < :before ORDER BY created_at LIMIT :chunk
+    )
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many rows were deleted."""
+
+    job_runs: int
+    answers: int
+
+
+def prune_history(services: Services, now: datetime) -> Pruned:
+    """Delete what is past its keeping time at ``now``. Safe to run twice, at once or after being broken off.
+
+    Runs of jobs that run more often than hourly are kept for a day, others for 90, the newest of each for ever; stored
+    answers for seven days. Raises ``StoreUnavailable``; the chunks before then are done.
+    """
+    frequent = _delete(services.engine, _FREQUENT_RUNS, before=now - KEEP_FREQUENT_RUNS, frequent=FREQUENT)
+    old = _delete(services.engine, _OLD_RUNS, before=now - KEEP_RUNS)
+    answers = _delete(services.engine, _OLD_ANSWERS, before=now - KEEP_ANSWERS)
+    return Pruned(frequent + old, answers)
+
+
+def _delete(engine: Engine, statement: TextClause, **named: datetime | timedelta) -> int:
+    deleted = 0
+    while True:
+        with transaction(engine) as connection:
+            count = connection.execute(statement, {**named, "chunk": CHUNK}).rowcount
+        deleted += count
+        if count < CHUNK:
+            return deleted

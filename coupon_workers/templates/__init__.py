@@ -1,0 +1,1 @@
+"""Coupon templates: the plan (what, how many, when) and its life."""

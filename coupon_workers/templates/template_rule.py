@@ -1,0 +1,118 @@
+"""The rules between the fields of a template. Each is a function of the values it needs, by their dotted names.
+
+A rule is asked only when every value it names is there and well formed, so that it never repeats a field's own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from coupon_workers.templates.validity import end_of_day
+
+MAX_CLAIM_WINDOW = timedelta(days=3_653)
+"""Ten years, leap days counted: longer is a slip of the finger, and the gate lists the zone's offsets over it."""
+
+Broken = Iterator[tuple[str, str]]
+"""Fields, by their dotted names, with what is wrong with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``check(*values of needs)`` yields what is wrong."""
+
+    needs: tuple[str, ...]
+    check: Callable[..., Broken]
+
+
+RULES: list[Rule] = []
+
+
+def _rule(*needs: str) -> Callable[[Callable[..., Broken]], Callable[..., Broken]]:
+    def register(check: Callable[..., Broken]) -> Callable[..., Broken]:
+        RULES.append(Rule(needs, check))
+        return check
+
+    return register
+
+
+_VALUE_OF_TYPE = {"amount_off": "amount", "cash": "amount", "percent_off": "percent_off", "random_amount": "pool"}
+
+
+def _value_rule(field: str) -> None:
+    @_rule("type", field)
+    def value_of_type(kind: str, value: object) -> Broken:
+        if _VALUE_OF_TYPE[kind] == field and value is None:
+            yield field, f"A template of type {kind} needs it"
+        if _VALUE_OF_TYPE[kind] != field and value is not None:
+            yield field, f"A template of type {kind} has none"
+
+
+for _field in ("amount", "percent_off", "pool"):
+    _value_rule(_field)
+
+
+@_rule("type", "max_discount")
+def _cap_of_percent(kind: str, max_discount: int | None) -> Broken:
+    if max_discount is not None and kind != "percent_off":
+        yield "max_discount", f"A template of type {kind} has none"
+
+
+@_rule("type", "threshold")
+def _cash_has_no_threshold(kind: str, threshold: int) -> Broken:
+    if kind == "cash" and threshold != 0:
+        yield "threshold", "A template of type cash has none: leave it out or give 0"
+
+
+@_rule("pool.min", "pool.max")
+def _pool_ascends(least: int, most: int) -> Broken:
+    if most < least:
+        yield "pool.max", "It must not be below pool.min"
+
+
+@_rule("total_quantity", "pool.min", "pool.max", "pool.budget")
+def _budget_can_be_shared(quantity: int, least: int, most: int, budget: int) -> Broken:
+    if least <= most and not quantity * least <= budget <= quantity * most:
+        yield (
+            "pool.budget",
+            f"{quantity} values from {least} to {most} sum to {quantity * least} at least, {quantity * most} at most",
+        )
+
+
+@_rule("per_user_limit", "per_user_daily_limit")
+def _day_within_all(limit: int | None, daily_limit: int | None) -> Broken:
+    if limit is not None and daily_limit is not None and daily_limit > limit:
+        yield "per_user_daily_limit", "It must not exceed per_user_limit"
+
+
+@_rule("claim_start", "claim_end")
+def _claim_window(start: datetime, end: datetime) -> Broken:
+    if end <= start:
+        yield "claim_end", "It must come after claim_start"
+    elif end - start > MAX_CLAIM_WINDOW:
+        yield "claim_end", "It must not come later than ten years after claim_start"
+
+
+@_rule("validity.from", "validity.to", "validity.until_end_of_day", "timezone")
+def _validity_ascends(start: datetime, end: datetime, to_end_of_day: bool, timezone: str) -> Broken:
+    if _last(end, to_end_of_day, timezone) <= start:
+        yield "validity.to", "It must come after validity.from"
+
+
+@_rule("validity.to", "validity.until_end_of_day", "timezone", "claim_start")
+def _valid_when_claimed(end: datetime, to_end_of_day: bool, timezone: str, claim_start: datetime) -> Broken:
+    if _last(end, to_end_of_day, timezone) <= claim_start:
+        yield "validity.to", "It must come after claim_start: no coupon would ever hold"
+
+
+def _last(end: datetime, to_end_of_day: bool, timezone: str) -> datetime:
+    return end_of_day(end, timezone) if to_end_of_day else end
+
+
+def broken_rules(known: dict[str, Any]) -> Broken:
+    """What is wrong between the values of ``known`` (by dotted names); values that are not known break no rule."""
+    for rule in RULES:
+        if all(need in known for need in rule.needs):
+            yield from rule.check(*(known[need] for need in rule.needs))

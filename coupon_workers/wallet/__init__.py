@@ -1,0 +1,1 @@
+"""A user's coupons, as the user sees them."""

@@ -1,0 +1,141 @@
+--[[
+claim: decide one claim, and when it is accepted take the unit, count the user and queue the claim, in one step.
+
+A refusal writes nothing of the template; an attempt that passes the rate check is counted by it.
+
+KEYS
+  1 meta         hash    version, status, start_ms, end_ms, user_limit, daily_limit, offsets, channels, epoch
+  2 generation   string  set last by the preheat
+  3 stock        integer units left
+  4 takers       hash    user -> "<count> <last seq>"
+  5 requests     hash    "<user> <request id>" -> "<claim id> <state>"
+  6 claims       hash    claim id -> accepted at (ms)
+  7 pending      stream  c claim id, u user, r request id, s seq, t accepted at (ms), d local day, e epoch, h channel
+  8 bell         string  set while a doorbell is out
+  9 day prefix   prefix of hash  user -> count of one local day; the key ends in the day's number since 1970-01-01
+ 10 rate prefix  prefix of string  the key ends in the user; value: instant (ms) up to which his rate is used up
+
+ARGV
+  1 claim_id       digits
+  2 user_id        text without spaces
+  3 request_id     text without spaces
+  4 now_ms         milliseconds since 1970; 0: Redis's own clock
+  5 channel        text, or "" when the caller names none
+  6 backlog_limit  entries the pending stream may hold
+  7 rate           attempts per second and user; 0: no limit
+  8 bell_ttl_ms    milliseconds after which a forgotten bell may be rung again
+
+Returns one of
+  {REPLAYED, claim id, state}        the same request was accepted before; state: queued, issued or a reason
+  {NOT_WARMED}
+  {RATE_LIMITED, wait_ms}
+  {NOT_STARTED, start_ms}
+  {ENDED}
+  {PAUSED}
+  {NOT_ELIGIBLE}                     the template is not for this channel
+  {LIMIT_REACHED}
+  {DAILY_LIMIT_REACHED}
+  {SOLD_OUT}
+  {BACKLOG_FULL}
+  {ACCEPTED, now_ms, ring}           ring: 1 when the caller must send the doorbell
+]]
+local claim_id, user_id, request_id = ARGV[1], ARGV[2], ARGV[3]
+local request = user_id .. ' ' .. request_id
+
+local stored = redis.call('HGET', KEYS[5], request)
+if stored then
+  local space = string.find(stored, ' ', 1, true)
+  return { 'REPLAYED', string.sub(stored, 1, space - 1), string.sub(stored, space + 1) }
+end
+
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  return { 'NOT_WARMED' }
+end
+
+local now_ms = tonumber(ARGV[4])
+if now_ms == 0 then
+  local time = redis.call('TIME')
+  now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- The rate is kept as the instant up to which it is used up (GCRA): one value, and a refusal writes nothing.
+local rate = tonumber(ARGV[7])
+if rate > 0 then
+  local rate_key = KEYS[10] .. user_id
+  local used_up_to = tonumber(redis.call('GET', rate_key) or 0)
+  if used_up_to < now_ms then
+    used_up_to = now_ms
+  end
+  used_up_to = used_up_to + 1000 / rate
+  if used_up_to - now_ms > 1000 then
+    return { 'RATE_LIMITED', math.ceil(used_up_to - now_ms - 1000) }
+  end
+  redis.call('SET', rate_key, string.format('%.3f', used_up_to), 'PX', math.ceil(used_up_to - now_ms))
+end
+
+local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch')
+local status = meta[1]
+if now_ms < tonumber(meta[2]) then
+  return { 'NOT_STARTED', tonumber(meta[2]) }
+end
+if now_ms >= tonumber(meta[3]) or status == 'offline' then
+  return { 'ENDED' }
+end
+if status ~= 'open' then
+  return { 'PAUSED' }
+end
+
+local channel, channels = ARGV[5], meta[6]
+if channel ~= '' and channels ~= '' and not string.find(channels, ',' .. channel .. ',', 1, true) then
+  return { 'NOT_ELIGIBLE' }
+end
+
+local count, seq = 0, 0
+local taker = redis.call('HGET', KEYS[4], user_id)
+if taker then
+  local space = string.find(taker, ' ', 1, true)
+  count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
+end
+local user_limit = meta[4]
+if user_limit ~= '' and count >= tonumber(user_limit) then
+  return { 'LIMIT_REACHED' }
+end
+
+local day, day_key = '', nil
+local daily_limit = meta[5]
+if daily_limit ~= '' then
+  -- offsets: "<from_s>:<offset_s>" of the template's time zone, ascending; a local day is a day of wall-clock time.
+  local now_s, offset_s = math.floor(now_ms / 1000), 0
+  for from_s, offset in string.gmatch(redis.call('HGET', KEYS[1], 'offsets'), '(-?%d+):(-?%d+)') do
+    if tonumber(from_s) <= now_s then
+      offset_s = tonumber(offset)
+    end
+  end
+  day = string.format('%d', math.floor((now_s + offset_s) / 86400))
+  day_key = KEYS[9] .. day
+  if tonumber(redis.call('HGET', day_key, user_id) or 0) >= tonumber(daily_limit) then
+    return { 'DAILY_LIMIT_REACHED' }
+  end
+end
+
+if tonumber(redis.call('GET', KEYS[3])) <= 0 then
+  return { 'SOLD_OUT' }
+end
+if redis.call('XLEN', KEYS[7]) >= tonumber(ARGV[6]) then
+  return { 'BACKLOG_FULL' }
+end
+
+local now = string.format('%d', now_ms)
+seq = seq + 1
+redis.call('DECR', KEYS[3])
+redis.call('HSET', KEYS[4], user_id, (count + 1) .. ' ' .. seq)
+redis.call('HSET', KEYS[5], request, claim_id .. ' queued')
+redis.call('HSET', KEYS[6], claim_id, now)
+if day_key and redis.call('HINCRBY', day_key, user_id, 1) == 1 and redis.call('TTL', day_key) < 0 then
+  -- Set once: a local day is over at most 26 hours after it begins in UTC terms, and a late rejection still finds it.
+  redis.call('EXPIRE', day_key, 172800)
+end
+redis.call('XADD', KEYS[7], '*', 'c', claim_id, 'u', user_id, 'r', request_id, 's', seq, 't', now, 'd', day,
+  'e', meta[7], 'h', channel)
+local ring = redis.call('SET', KEYS[8], '1', 'NX', 'PX', ARGV[8])
+return { 'ACCEPTED', now, ring and 1 or 0 }

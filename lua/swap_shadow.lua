@@ -1,0 +1,95 @@
+--[[
+swap_shadow: put the keys a preheat has built in the place of the live ones, in one step, under traffic.
+
+The caller keeps settling out for the while, so every claim is either in the shadow (settled) or in the pending
+stream. Entries of the stream that the database already knows are acknowledged here; the others are counted in.
+
+KEYS
+  1 meta               hash    see claim.lua and sync_template.lua
+  2 generation         string  set last
+  3 stock              integer units left; below zero when more was taken than there is
+  4 takers             hash    user -> "<count> <last seq>"
+  5 requests           hash    "<user> <request id>" -> "<claim id> <state>"
+  6 claims             hash    claim id -> accepted at (ms)
+  7 pending            stream  see claim.lua
+  8 day prefix         prefix of hash  user -> count of one local day
+  9 shadow takers      hash    takes the place of 4
+ 10 shadow requests    hash    takes the place of 5
+ 11 shadow day prefix  prefix of hash  takes the place of 8 for the days named
+
+ARGV
+  1 version     number of the template's last change that the caller knows
+  2 total       units of this bucket: its share of the total without reservations
+  3 issued      coupons of this bucket in the database
+  4 generation  text that names this build
+  5 days        numbers of the local days to replace, joined by ","
+  6 day_ttl_s   seconds a day's hash is kept
+  7..           pairs of field and value for meta
+
+Returns
+  {STALE}                the live keys know a newer version of the template: read it and build again
+  {SWAPPED, pending}     pending: claims that wait to be settled
+]]
+local known = redis.call('HGET', KEYS[1], 'version')
+if known and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(known) > tonumber(ARGV[1]) then
+  return { 'STALE' }
+end
+
+local pending = 0
+local claims = {}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
+  local field = {}
+  for i = 1, #entry[2], 2 do
+    field[entry[2][i]] = entry[2][i + 1]
+  end
+  -- An entry no claim can be read from is left for the settling to set aside.
+  if field.c and field.u and field.r and tonumber(field.s) then
+    local request = field.u .. ' ' .. field.r
+    local stored = redis.call('HGET', KEYS[10], request)
+    if stored and string.sub(stored, 1, #field.c + 1) == field.c .. ' ' then
+      redis.call('XDEL', KEYS[7], entry[1])
+    else
+      pending = pending + 1
+      claims[#claims + 1] = { field.c, field.t }
+      if not stored then
+        redis.call('HSET', KEYS[10], request, field.c .. ' queued')
+      end
+      local count, seq = 0, 0
+      local taker = redis.call('HGET', KEYS[9], field.u)
+      if taker then
+        local space = string.find(taker, ' ', 1, true)
+        count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
+      end
+      redis.call('HSET', KEYS[9], field.u, (count + 1) .. ' ' .. math.max(seq, tonumber(field.s)))
+      if field.d and field.d ~= '' then
+        redis.call('HINCRBY', KEYS[11] .. field.d, field.u, 1)
+      end
+    end
+  end
+end
+
+local function replace(live, shadow)
+  redis.call('UNLINK', live)
+  if redis.call('EXISTS', shadow) == 1 then
+    redis.call('RENAME', shadow, live)
+  end
+end
+replace(KEYS[4], KEYS[9])
+replace(KEYS[5], KEYS[10])
+for day in string.gmatch(ARGV[5], '%d+') do
+  replace(KEYS[8] .. day, KEYS[11] .. day)
+  redis.call('EXPIRE', KEYS[8] .. day, ARGV[6])
+end
+redis.call('UNLINK', KEYS[6])
+for _, claim in ipairs(claims) do
+  redis.call('HSET', KEYS[6], claim[1], claim[2])
+end
+
+redis.call('SET', KEYS[3], string.format('%d', tonumber(ARGV[2]) - tonumber(ARGV[3]) - pending))
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'version', ARGV[1], 'total', ARGV[2])
+for i = 7, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+end
+redis.call('SET', KEYS[2], ARGV[4])
+return { 'SWAPPED', pending }

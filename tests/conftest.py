@@ -1,0 +1,94 @@
+"""Servers for the tests: one set of real, embedded servers a run, an empty database and Redis for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from pydantic import SecretStr
+from sqlalchemy import Engine, text
+
+from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
+from coupon_workers.runtime.clock import utc_now
+from coupon_workers.runtime.database import make_engine
+from coupon_workers.runtime.process import make_services
+from coupon_workers.runtime.redis_client import client_without_retries, make_redis
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.task import Task
+from coupon_workers.schema import Base
+from coupon_workers.schema.migration import upgrade
+
+
+class PostBox:
+    """A post that keeps what was sent, for tests that play the worker themselves."""
+
+    def __init__(self) -> None:
+        self.sent: list[Task] = []
+
+    def send(self, task: Task) -> None:
+        """Keep the task."""
+        self.sent.append(task)
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
+    """PostgreSQL and two Valkeys for the whole run, in a folder of their own, not durable."""
+    with EmbeddedServers(tmp_path_factory.mktemp("servers"), durable=False) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def settings(servers: EmbeddedServers) -> Settings:
+    """Settings that point to the run's servers."""
+    urls = servers.urls()
+    return Settings(
+        database_url=SecretStr(urls[DATABASE_URL]),
+        redis_url=SecretStr(urls[REDIS_URL]),
+        broker_url=SecretStr(urls[BROKER_URL]),
+    )
+
+
+@pytest.fixture(scope="session")
+def migrated_engine(settings: Settings) -> Iterator[Engine]:
+    """The run's database, at the newest schema."""
+    engine = make_engine(settings)
+    upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(migrated_engine: Engine) -> Engine:
+    """The run's database with every table empty."""
+    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    with migrated_engine.begin() as connection:
+        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
+    return migrated_engine
+
+
+@pytest.fixture
+def redis_client(settings: Settings) -> Iterator[redis.Redis]:
+    """The stock's Redis and the broker's, both empty; the client is the stock's."""
+    assert settings.broker_url is not None
+    broker = client_without_retries(settings.broker_url.get_secret_value(), 2_000)
+    broker.flushall()
+    broker.close()
+    client = make_redis(settings)
+    client.flushall()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def post() -> PostBox:
+    """A post whose box the test may look into."""
+    return PostBox()
+
+
+@pytest.fixture
+def services(settings: Settings, engine: Engine, redis_client: redis.Redis, post: PostBox) -> Services:
+    """Services on the empty stores; what they send lies in ``post``."""
+    made = make_services(settings)
+    return Services(settings, engine, redis_client, post, made.next_id, utc_now)

@@ -1,0 +1,158 @@
+"""PostgreSQL from a wheel starts anywhere, keeps its data, and is never in its own way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from sqlalchemy import Engine, NullPool, create_engine, text
+
+from coupon_workers.embedded.leftovers import processes_in
+from coupon_workers.embedded.postgres import EmbeddedPostgres
+from coupon_workers.errors import EmbeddedServerError
+
+
+def engine(server: EmbeddedPostgres) -> Engine:
+    """Connects anew each time: the server is stopped and started in these tests."""
+    return create_engine(server.url, poolclass=NullPool)
+
+
+def write_row(server: EmbeddedPostgres) -> None:
+    """One committed row."""
+    with engine(server).begin() as connection:
+        connection.execute(text("CREATE TABLE kept AS SELECT 42 AS value"))
+
+
+def read_row(server: EmbeddedPostgres) -> int:
+    """The row again."""
+    with engine(server).connect() as connection:
+        return int(connection.execute(text("SELECT value FROM kept")).scalar_one())
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    """A running one, in a folder with a space in its name below one that only we may enter."""
+    closed = tmp_path / "only ours"
+    closed.mkdir(mode=0o700)
+    with EmbeddedPostgres(closed / "postgres", durable=False) as started:
+        yield started
+
+
+def test_it_serves_utc_and_utf8_on_a_socket_only(server: EmbeddedPostgres) -> None:
+    """The database is there, the time zone is UTC, the collation is PostgreSQL's own, no port is open."""
+    with engine(server).connect() as connection:
+        row = connection.execute(
+            text(
+                "SELECT current_database(), current_setting('TimeZone'), current_setting('listen_addresses'),"
+                " pg_encoding_to_char(encoding), datlocale FROM pg_database WHERE datname = 'coupon'"
+            )
+        ).one()
+
+    assert tuple(row) == ("coupon", "UTC", "", "UTF8", "C.UTF-8")
+    assert psutil.Process(server.pid).net_connections("inet") == []
+
+
+def test_a_restart_finds_the_data(server: EmbeddedPostgres) -> None:
+    """Stopping in order and starting again is all it takes."""
+    write_row(server)
+
+    server.stop()
+    server.start()
+
+    assert read_row(server) == 42
+
+
+def test_a_killed_postmaster_is_replaced_though_its_family_lives_on(server: EmbeddedPostgres) -> None:
+    """The back ends of a killed postmaster hold its shared memory; they are ended first. Committed rows stay."""
+    write_row(server)
+    for process in psutil.Process(server.pid).children():
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()  # so that they cannot notice by themselves
+    psutil.Process(server.pid).send_signal(signal.SIGKILL)
+    server.wait()
+
+    server.start()
+
+    assert read_row(server) == 42
+
+
+def test_an_orphan_server_of_the_folder_is_ended_first(server: EmbeddedPostgres) -> None:
+    """The one an earlier owner left running makes way for ours."""
+    orphan = psutil.Process(server.pid)
+
+    with EmbeddedPostgres(server.data_dir, durable=False) as second:
+        assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+        assert second.pid is not None
+
+
+def test_a_pid_file_that_names_another_program_does_not_block(server: EmbeddedPostgres) -> None:
+    """Process numbers are given again; the program that has ours now is left alone."""
+    server.stop()
+    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, cwd=server.data_dir)
+    lines = f"{stranger.pid}\n{server.data_dir}\n1\n5432\n{server.data_dir}\n\n  1 1\nready\n"
+    (server.data_dir / "postmaster.pid").write_text(lines)
+    (server.data_dir / ".s.PGSQL.5432.lock").write_text(lines)
+
+    server.start()
+
+    try:
+        assert server.pid is not None
+        assert stranger.poll() is None
+    finally:
+        stranger.communicate(b"\n")
+
+
+def test_a_half_made_folder_is_made_anew(tmp_path: Path) -> None:
+    """What a kill in the middle of initdb leaves is thrown away."""
+    (tmp_path / "postgres.unfinished").mkdir()
+    (tmp_path / "postgres.unfinished" / "PG_VERSION").write_text("18\n")
+
+    with EmbeddedPostgres(tmp_path / "postgres", durable=False) as server:
+        write_row(server)
+
+        assert read_row(server) == 42
+
+
+def test_a_long_path_works(tmp_path: Path) -> None:
+    """More than the 107 bytes a socket's path may have."""
+    folder = tmp_path / ("long " * 12) / ("longer " * 10) / "postgres"
+
+    with EmbeddedPostgres(folder, durable=False) as server:
+        write_row(server)
+
+        assert read_row(server) == 42
+
+
+def test_a_server_that_cannot_start_says_why(server: EmbeddedPostgres) -> None:
+    """The end of its log is in the error."""
+    server.stop()
+    (server.data_dir / "PG_VERSION").write_text("9\n")
+
+    with pytest.raises(EmbeddedServerError, match=r"(?s)postgres ended at its start.*incompatible"):
+        server.start()
+
+
+def test_a_server_that_does_not_listen_is_ended_by_force(server: EmbeddedPostgres) -> None:
+    """Its family does not stay behind."""
+    psutil.Process(server.pid).suspend()
+    for process in psutil.Process(server.pid).children():
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
+
+    server.stop(grace_s=0.1)
+
+    assert list(processes_in(server.data_dir, frozenset({"postgres"}))) == []
+
+
+def test_stopping_leaves_no_process(server: EmbeddedPostgres) -> None:
+    """Neither the postmaster nor one of its family."""
+    server.stop()
+
+    assert list(processes_in(server.data_dir, frozenset({"postgres"}))) == []
+    assert server.pid is None

@@ -1,0 +1,123 @@
+"""Who may call what. A view says which scopes open it; the application refuses to start with one that says nothing.
+
+``require`` only marks the view. ``guard_views`` puts the check around every view, outside of the validation of the
+request, so that nobody without a key learns what a valid request looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flask import Flask, current_app, g, request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from coupon_workers.access.principal import SCOPES, Principal
+from coupon_workers.access.signature import SignatureError, check_signature
+from web.context import web_of_app
+from web.problem import ProblemError
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+SCOPES_OF_VIEW = "__required_scopes__"
+
+CHALLENGE = 'Bearer realm="coupon-workers"'
+
+
+def require(*scopes: str) -> Callable[[View], View]:
+    """Open a view to keys that have one of ``scopes`` (storefront, orders, admin, ops), and to nobody else.
+
+    Raises ``ValueError`` for a scope that does not exist or for none at all.
+    """
+    if not scopes or set(scopes) - set(SCOPES):
+        raise ValueError(f"scopes must be some of {', '.join(SCOPES)}")
+
+    def mark(view: View) -> View:
+        setattr(view, SCOPES_OF_VIEW, frozenset(scopes))
+        return view
+
+    return mark
+
+
+def open_to_all(view: View) -> View:
+    """Open a view without a key: for health and the API's description, and nothing else."""
+    setattr(view, SCOPES_OF_VIEW, frozenset())
+    return view
+
+
+def scopes_of(view: Callable[..., Any]) -> frozenset[str] | None:
+    """The scopes of which a key needs one; empty: open to all; None: nobody has said."""
+    return getattr(view, SCOPES_OF_VIEW, None)
+
+
+def guard_views(app: Flask) -> None:
+    """Put the check of the key around every view of ``app``.
+
+    Raises ``RuntimeError`` naming a view that has no ``require`` and no ``open_to_all``.
+    """
+    for endpoint, view in app.view_functions.items():
+        scopes = scopes_of(view)
+        if scopes is None:
+            raise RuntimeError(f"view {endpoint} names no scope: mark it with require(...)")
+        if scopes:
+            app.view_functions[endpoint] = _guarded(view, scopes)
+
+
+def _guarded(view: Callable[..., Any], scopes: frozenset[str]) -> Callable[..., Any]:
+    def guarded(**arguments: Any) -> Any:
+        caller = authenticate(request.environ)
+        if scopes.isdisjoint(caller.scopes):
+            needed = " or ".join(sorted(scopes))
+            raise ProblemError(403, "FORBIDDEN", f"this needs a key with the scope {needed}", scopes=sorted(scopes))
+        g.principal = caller
+        return view(**arguments)
+
+    guarded.__dict__.update(view.__dict__)
+    guarded.__name__, guarded.__doc__ = view.__name__, view.__doc__
+    return guarded
+
+
+def authenticate(environ: dict[str, Any]) -> Principal:
+    """The caller of a request, by its ``Authorization`` header and, where his key demands it, its signature.
+
+    Raises ``ProblemError`` 401, and ``StoreUnavailable`` when the key is new here and PostgreSQL is away.
+    """
+    header = environ.get("HTTP_AUTHORIZATION")
+    if header is None:
+        raise ProblemError(401, "UNAUTHENTICATED", "no key was given", headers={"WWW-Authenticate": CHALLENGE})
+    scheme, _, token = header.partition(" ")
+    caller = web_of_app().keys.verify(token) if scheme.lower() == "bearer" else None
+    if caller is None:
+        challenge = f'{CHALLENGE}, error="invalid_token"'
+        raise ProblemError(401, "INVALID_KEY", "the key is not valid", headers={"WWW-Authenticate": challenge})
+    if caller.signed:
+        _check_signature(caller, environ)
+    return caller
+
+
+def _check_signature(caller: Principal, environ: dict[str, Any]) -> None:
+    path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    query = environ.get("QUERY_STRING")
+    try:
+        check_signature(
+            web_of_app().services,
+            caller,
+            method=environ["REQUEST_METHOD"],
+            target=f"{path}?{query}" if query else path,
+            time=environ.get("HTTP_X_SIGNATURE_TIME"),
+            nonce=environ.get("HTTP_X_SIGNATURE_NONCE"),
+            signature=environ.get("HTTP_X_SIGNATURE"),
+            body=_body(),
+        )
+    except SignatureError as error:
+        headers = {"WWW-Authenticate": CHALLENGE}
+        raise ProblemError(401, "INVALID_SIGNATURE", str(error), headers=headers) from None
+
+
+def _body() -> bytes:
+    """The request's body, kept for the view. A signed upload is bounded like any body: it is read whole here."""
+    request.max_content_length = current_app.config["MAX_CONTENT_LENGTH"]
+    try:
+        return request.get_data(cache=True)
+    except RequestEntityTooLarge:
+        raise ProblemError(413, "BODY_TOO_LARGE", "a signed body may have 1 MiB") from None

@@ -1,0 +1,137 @@
+"""Claims over HTTP (API.md, Claims). ``POST /v1/claims`` is the hottest view: it does nothing it could leave out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask import Response, request
+from flask_openapi3 import APIBlueprint, Tag
+
+from coupon_workers.claiming.claim_request import ClaimRequest, read_claim
+from coupon_workers.claiming.claim_status import claim_status
+from coupon_workers.claiming.gate import Decision
+from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.runtime.clock import rfc3339
+from web.auth import require
+from web.claim_answer import REFUSALS, claim_body, evidence_of, retry_after_s, status_of
+from web.claim_front import claim_front
+from web.claim_model import (
+    MAX_BATCH,
+    BatchAnswer,
+    BatchBody,
+    ClaimAnswer,
+    ClaimBody,
+    ClaimPath,
+    ClaimStatusAnswer,
+    WaitQuery,
+)
+from web.context import services
+from web.path_id import path_id
+from web.problem import problem
+
+api = APIBlueprint("claims", __name__, abp_tags=[Tag(name="Claims", description="Claiming limited coupons")])
+
+JSON = "application/json"
+
+
+def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
+    """The body of a view that reads its input by hand, for the published description."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
+
+
+@api.post(
+    "/v1/claims",
+    summary="Claim a coupon",
+    responses={202: ClaimAnswer, 200: ClaimAnswer},
+    openapi_extensions=_described(ClaimBody),
+)
+@require("storefront")
+def post_claim() -> Response:
+    """One round trip to Redis decides; what was accepted ends issued or rejected, for ever readable."""
+    asked = read_claim(request.get_json())
+    decision = claim_front().claim(asked)
+    status = status_of(decision)
+    if status < 300:
+        return Response(json.dumps(claim_body(decision, asked)), status, content_type=JSON)
+    return _refused(decision, status)
+
+
+def _refused(decision: Decision, status: int) -> Response:
+    return problem(
+        status,
+        decision.outcome.value,
+        REFUSALS[decision.outcome].detail,
+        headers={"Retry-After": str(retry_after_s(decision))} if status in (429, 503) else None,
+        evidence=evidence_of(decision),
+    )
+
+
+@api.post(
+    "/v1/claims/batch",
+    summary="Claim up to 500 coupons",
+    responses={200: BatchAnswer},
+    openapi_extensions=_described(BatchBody),
+)
+@require("storefront")
+def post_claims() -> Response:
+    """The claims are decided in order, in one round trip; a body with a bad claim in it is refused whole."""
+    asked = _read_batch(request.get_json())
+    decisions = claim_front().claim_many(asked)
+    results = [_item(decision) for decision in decisions]
+    return Response(json.dumps({"results": results}, separators=(",", ":")), 200, content_type=JSON)
+
+
+def _read_batch(body: Any) -> list[ClaimRequest]:
+    if not isinstance(body, dict):
+        raise InvalidInput([("", "must be a JSON object")])
+    errors = [(str(field), "unknown field") for field in body if field != "claims"]
+    claims = body.get("claims")
+    if not isinstance(claims, list) or not 1 <= len(claims) <= MAX_BATCH:
+        raise InvalidInput([*errors, ("claims", f"must be a list of 1 to {MAX_BATCH} claims")])
+    asked = []
+    for number, claim in enumerate(claims):
+        try:
+            asked.append(read_claim(claim))
+        except InvalidInput as error:
+            errors += [(f"claims.{number}.{field}".rstrip("."), message) for field, message in error.errors]
+    if errors:
+        raise InvalidInput(errors)
+    return asked
+
+
+def _item(decision: Decision) -> dict[str, Any]:
+    status = status_of(decision)
+    if status < 300:
+        replayed = decision.outcome is ClaimOutcome.REPLAYED
+        item = {"status": status, "claim_id": str(decision.claim_id), "replayed": replayed}
+        if replayed:
+            item["claim_status"] = decision.state if decision.state in ("queued", "issued") else "rejected"
+        return item
+    return {
+        "status": status,
+        "code": decision.outcome.value,
+        "detail": REFUSALS[decision.outcome].detail,
+        **evidence_of(decision),
+    }
+
+
+@api.get("/v1/claims/<claim_id>", summary="How a claim stands", responses={200: ClaimStatusAnswer})
+@require("storefront")
+def get_claim(path: ClaimPath, query: WaitQuery) -> dict[str, Any]:
+    """Queued, issued or rejected; with ``wait`` a queued claim is waited for."""
+    claim_id = path_id(path.claim_id, "CLAIM_NOT_FOUND")
+    found = claim_status(services(), claim_id, query.wait)
+    if found is None:
+        raise NotFound("CLAIM_NOT_FOUND", f"there is no claim {claim_id}")
+    return {
+        "claim_id": str(claim_id),
+        "status": found.status,
+        "coupon_no": str(claim_id) if found.status == "issued" else None,
+        "reason": found.reason,
+        "queued_at": rfc3339(found.queued_at),
+        "settled_at": rfc3339(found.settled_at) if found.settled_at else None,
+    }

@@ -1,0 +1,50 @@
+"""What a view may ask for: the connections of this process, and who is calling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Flask, current_app, request
+
+from coupon_workers.access.key_ring import KeyRing
+from coupon_workers.access.principal import Principal
+from coupon_workers.runtime.health import HealthCheck
+from coupon_workers.runtime.queue_board import QueueBoard
+from coupon_workers.runtime.services import Services
+
+EXTENSION = "coupon_workers"
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """What an application holds besides its routes; made by ``create_app``, one a process."""
+
+    services: Services
+    keys: KeyRing
+    broker: redis.Redis | None
+    health: HealthCheck
+
+
+def attach(app: Flask, web: Web) -> None:
+    """Hand ``web`` to ``app``; its views find it by ``services()``."""
+    app.extensions[EXTENSION] = web
+
+
+def web_of_app() -> Web:
+    """Everything ``create_app`` was given."""
+    web: Web = current_app.extensions[EXTENSION]
+    return web
+
+
+def services() -> Services:
+    """The connections and clocks of this process."""
+    return web_of_app().services
+
+
+def principal() -> Principal:
+    """Whoever calls: set before every view that ``require`` guards.
+
+    Raises ``AttributeError`` in a view that is open to all: it has no caller to speak of.
+    """
+    caller: Principal = g.principal
+    return caller

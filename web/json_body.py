@@ -1,0 +1,120 @@
+"""JSON bodies, read strictly: what two readers could read differently is refused (API.md, Conventions)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from flask import Request
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+
+from web.problem import ProblemError
+
+JSON_TYPE = "application/json"
+
+MOST_BODY = 1024 * 1024
+"""Bytes of a body that is no file (API.md, Conventions: 1 MiB)."""
+
+
+class StrictRequest(Request):
+    """A request whose JSON body is an object in UTF-8 without doubled names, or the answer is a precise 4xx."""
+
+    def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:
+        """The body as a dict, parsed once. ``silent`` is not heard: a body that cannot be read is told so.
+
+        Raises ``ProblemError``: 413, 415, 400 ``MALFORMED_JSON``, 422 for what is not an object or holds text that
+        no database can.
+        """
+        parsed = self.__dict__.get("_parsed_json")
+        if parsed is None:
+            if not force and self.mimetype != JSON_TYPE:
+                raise ProblemError(415, "UNSUPPORTED_MEDIA_TYPE", f"the body must be {JSON_TYPE}")
+            parsed = parse_object(self.body_bytes())
+            self.__dict__["_parsed_json"] = parsed
+        return parsed
+
+    def body_bytes(self) -> bytes:
+        """The whole body. Raises ``ProblemError`` 413 when it is longer than ``max_content_length``."""
+        try:
+            return self.get_data(cache=True)
+        except RequestEntityTooLarge:
+            raise too_large(self.max_content_length or MOST_BODY) from None
+        except (ClientDisconnected, OSError):
+            raise ProblemError(400, "INCOMPLETE_BODY", "the body ended before its length was reached") from None
+
+
+def too_large(limit: int) -> ProblemError:
+    """413: the body has more than ``limit`` bytes, whether it says so itself or only turns out to."""
+    return ProblemError(413, "BODY_TOO_LARGE", f"a body may have at most {limit} bytes", limit=limit)
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The object that ``body`` spells.
+
+    Raises ``ProblemError`` 400 ``MALFORMED_JSON`` for what is not JSON in UTF-8, names a member twice, is nested
+    beyond reason or holds NaN or Infinity; 422 ``VALIDATION_FAILED`` for another value than an object, and for text
+    with U+0000 or half of a surrogate pair.
+    """
+    try:
+        value = _DECODER.decode(body.decode())
+    except UnicodeDecodeError:
+        raise _malformed("the body is not UTF-8") from None
+    except RecursionError:
+        raise _malformed("the body is nested too deeply") from None
+    except ValueError as error:
+        raise _malformed(str(error)) from None
+    if not isinstance(value, dict):
+        raise ProblemError(422, "VALIDATION_FAILED", "the body must be a JSON object", errors=[("", "not an object")])
+    # Both kinds of text can only be spelt with an escape: most bodies need no second look.
+    if b"\\u" in body and (errors := list(_bad_texts(value, ""))):
+        raise ProblemError(422, "VALIDATION_FAILED", "the body holds text that cannot be kept", errors=errors)
+    return value
+
+
+def _malformed(detail: str) -> ProblemError:
+    return ProblemError(400, "MALFORMED_JSON", detail)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("the body names a member twice")
+    return members
+
+
+def _not_a_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError("a number is out of range")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_not_a_number, parse_float=_finite)
+
+
+def _bad_texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if "\x00" in value or not _is_utf8(value):
+            yield path, "holds U+0000 or half of a surrogate pair"
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            shown = name.encode("utf-8", "replace").decode()
+            if shown != name or "\x00" in name:
+                yield path, "has a member whose name holds U+0000 or half of a surrogate pair"
+            yield from _bad_texts(item, f"{path}.{shown}" if path else shown)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _bad_texts(item, f"{path}.{position}")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

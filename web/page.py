@@ -1,0 +1,64 @@
+"""Lists in pages: ``?limit=`` and ``?cursor=``, answered as ``{"items", "next_cursor"}`` (API.md, Conventions)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from coupon_workers.errors import InvalidInput
+
+Item = TypeVar("Item")
+
+LONGEST_CURSOR = 512
+
+
+class PageQuery(BaseModel):
+    """How many, and from where on: the cursor is the ``next_cursor`` of the page before."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(50, ge=1, le=200, description="items in a page")
+    cursor: str | None = Field(None, max_length=LONGEST_CURSOR, description="the page before's next_cursor")
+
+
+def page(items: Sequence[Item], limit: int, show: Callable[[Item], Any], position: Callable[[Item], list[Any]]) -> Any:
+    """A page of ``items``, of which one more than ``limit`` was asked for if there are as many.
+
+    ``position`` gives JSON values that say where an item stands; the next page's ``read_cursor`` gets them back.
+    """
+    shown = items[:limit]
+    more = len(items) > limit
+    return {
+        "items": [show(item) for item in shown],
+        "next_cursor": _cursor(position(shown[-1])) if more else None,
+    }
+
+
+def read_cursor(cursor: str | None, *types: type) -> list[Any] | None:
+    """The position a cursor holds: one JSON value of each of ``types``. None when there is no cursor.
+
+    Raises ``InvalidInput`` for a text that no page gave out.
+    """
+    if cursor is None:
+        return None
+    try:
+        position = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+    except (ValueError, RecursionError):
+        position = None
+    if (
+        not isinstance(position, list)
+        or len(position) != len(types)
+        or not all(type(value) is kind for value, kind in zip(position, types, strict=True))
+        or any("\x00" in value or not value.isprintable() for value in position if isinstance(value, str))
+        or any(not -(2**63) <= value < 2**63 for value in position if isinstance(value, int))
+    ):
+        raise InvalidInput([("cursor", "is not one that a page has given")])
+    return position
+
+
+def _cursor(position: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position, separators=(",", ":")).encode()).decode()

@@ -1,0 +1,19 @@
+"""Identities in paths: decimal text of a positive integer below 2**63, or the thing does not exist."""
+
+from __future__ import annotations
+
+from coupon_workers.errors import NotFound
+
+_LONGEST = len(str(2**63 - 1))
+
+
+def path_id(text: str, code: str) -> int:
+    """The integer ``text`` spells, exactly as we would spell it.
+
+    Raises ``NotFound`` with ``code`` for anything else: no such text was ever given out as an identity.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST and text[0] != "0":
+        number = int(text)
+        if number < 2**63:
+            return number
+    raise NotFound(code, "there is no such identity")

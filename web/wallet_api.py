@@ -1,0 +1,128 @@
+"""A user's coupons over HTTP (API.md, Wallet)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from flask_openapi3 import APIBlueprint, Tag
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from coupon_workers.claiming.claim_request import user_id_problem
+from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
+from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page
+from web.auth import require
+from web.context import services
+from web.path_id import path_id
+
+api = APIBlueprint("wallet", __name__, abp_tags=[Tag(name="Wallet", description="The coupons of a user")])
+
+Status = Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"]
+
+
+class CouponAnswer(BaseModel):
+    """A coupon. Money is in minor units of ``currency``; ``amount`` or ``percent_off`` by its type."""
+
+    coupon_no: str
+    template_id: str
+    template_name: str
+    user_id: str
+    status: Status
+    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    amount: int | None = None
+    percent_off: int | None = None
+    max_discount: int | None
+    currency: str
+    threshold: int
+    valid_from: str
+    valid_to: str
+    source: Literal["claim", "batch", "code", "lottery", "transfer", "manual"]
+    order_no: str | None
+    issued_at: str
+    locked_until: str | None
+
+
+class FlowAnswer(BaseModel):
+    """One step of a coupon's history."""
+
+    flow_no: int
+    action: str
+    from_status: Status | None
+    to_status: Status
+    order_no: str | None
+    operator: str
+    request_id: str | None
+    at: str
+
+
+class CouponHistoryAnswer(CouponAnswer):
+    """A coupon with all that happened to it, oldest first."""
+
+    history: list[FlowAnswer]
+
+
+class WalletAnswer(BaseModel):
+    """A page of coupons, newest first."""
+
+    items: list[CouponAnswer]
+    next_cursor: str | None
+
+
+class UserPath(BaseModel):
+    """The user in the path."""
+
+    user_id: str
+
+
+class CouponPath(UserPath):
+    """The coupon in the path."""
+
+    coupon_no: str
+
+
+class WalletQuery(BaseModel):
+    """Which coupons, and which page of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: Status | None = None
+    expiring_before: AwareDatetime | None = Field(None, description="RFC 3339 with an offset")
+    limit: Annotated[int, Field(ge=1, le=200)] = FIRST_PAGE
+    cursor: Annotated[str, Field(pattern=r"^[0-9]{1,19}$")] | None = None
+
+
+@api.get("/v1/users/<user_id>/coupons", summary="A user's coupons", responses={200: WalletAnswer})
+@require("storefront")
+def get_wallet(path: UserPath, query: WalletQuery) -> dict[str, Any]:
+    """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
+    user_id = _user(path.user_id)
+    if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
+        return first_page(services(), user_id)
+    before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
+    expiring: datetime | None = query.expiring_before
+    page = read_wallet(
+        services(), user_id, limit=query.limit, before=before, status=query.status, expiring_before=expiring
+    )
+    return {"items": page.items, "next_cursor": page.next_cursor}
+
+
+@api.get(
+    "/v1/users/<user_id>/coupons/<coupon_no>",
+    summary="One coupon with its history",
+    responses={200: CouponHistoryAnswer},
+)
+@require("storefront")
+def get_coupon(path: CouponPath) -> dict[str, Any]:
+    """Another user's coupon is not found, like one that does not exist."""
+    coupon = read_coupon(services(), _user(path.user_id), path_id(path.coupon_no, "COUPON_NOT_FOUND"))
+    if coupon is None:
+        raise NotFound("COUPON_NOT_FOUND", "this user has no coupon of that number")
+    return coupon
+
+
+def _user(user_id: str) -> str:
+    problem = user_id_problem(user_id)
+    if problem:
+        raise InvalidInput([("user_id", problem)])
+    return user_id
