@@ -1,8 +1,9 @@
 --[[
 acknowledge_claims: take settled claims off the pending stream and write down how they ended, in one step.
 
-Only the call that removes an entry acts for it (the fence): a second acknowledgement of the same entry changes
-nothing, so that stock and allowance of a rejected claim come back exactly once.
+The batch is the head of the stream, so it is cut off as a whole; what claims were issued may be written down twice.
+A rejected claim is removed by itself first, and only the call that removes it (the fence) gives stock and allowance
+back: exactly once, however often the same batch is acknowledged.
 
 KEYS
   1 stock       integer units left
@@ -12,35 +13,55 @@ KEYS
   5 pending     stream  see claim.lua
   6 day prefix  prefix of hash  user -> count of one local day
 
-ARGV, five for each entry
-  entry_id  id in the pending stream
-  claim_id  digits
-  request   "<user> <request id>"
-  day       number of the local day in which it was accepted, or ""
-  state     "issued", or the reason of the rejection
+ARGV
+  1 keep_from  id in the pending stream: every entry before it has been settled or set aside
+  2 issued     number of issued claims; two values follow for each:
+      claim_id  digits
+      request   "<user> <request id>"
+  then five values for each rejected claim:
+      entry_id  id in the pending stream
+      claim_id  digits
+      request   "<user> <request id>"
+      day       number of the local day in which it was accepted, or ""
+      answer    "<claim id> <state>" that answers its request from now on: its own, or for a duplicate the first claim's
 
-Returns the number of entries this call acknowledged.
+Returns the number of rejected claims this call gave back.
 ]]
-local acknowledged = 0
-for i = 1, #ARGV, 5 do
-  local entry_id, claim_id, request, day, state = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+local issued = tonumber(ARGV[2])
+local rest = 3 + 2 * issued
+
+-- In chunks that fit Lua's stack.
+for first = 3, rest - 1, 1000 do
+  local ids, states = {}, {}
+  for i = first, math.min(first + 999, rest - 1), 2 do
+    ids[#ids + 1] = ARGV[i]
+    states[#states + 1] = ARGV[i + 1]
+    states[#states + 1] = ARGV[i] .. ' issued'
+  end
+  redis.call('HDEL', KEYS[4], unpack(ids))
+  redis.call('HSET', KEYS[3], unpack(states))
+end
+
+local given_back = 0
+for i = rest, #ARGV, 5 do
+  local entry_id, claim_id, request, day, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  redis.call('HDEL', KEYS[4], claim_id)
   if redis.call('XDEL', KEYS[5], entry_id) == 1 then
-    acknowledged = acknowledged + 1
-    redis.call('HDEL', KEYS[4], claim_id)
-    redis.call('HSET', KEYS[3], request, claim_id .. ' ' .. state)
-    if state ~= 'issued' then
-      local user = string.sub(request, 1, string.find(request, ' ', 1, true) - 1)
-      redis.call('INCR', KEYS[1])
-      local taker = redis.call('HGET', KEYS[2], user)
-      if taker then
-        local space = string.find(taker, ' ', 1, true)
-        local count = math.max(0, tonumber(string.sub(taker, 1, space - 1)) - 1)
-        redis.call('HSET', KEYS[2], user, count .. string.sub(taker, space))
-      end
-      if day ~= '' and redis.call('HINCRBY', KEYS[6] .. day, user, -1) <= 0 then
-        redis.call('HDEL', KEYS[6] .. day, user)
-      end
+    given_back = given_back + 1
+    redis.call('INCR', KEYS[1])
+    redis.call('HSET', KEYS[3], request, answer)
+    local user = string.sub(request, 1, string.find(request, ' ', 1, true) - 1)
+    local taker = redis.call('HGET', KEYS[2], user)
+    if taker then
+      local space = string.find(taker, ' ', 1, true)
+      local count = math.max(0, tonumber(string.sub(taker, 1, space - 1)) - 1)
+      redis.call('HSET', KEYS[2], user, count .. string.sub(taker, space))
+    end
+    if day ~= '' and redis.call('HINCRBY', KEYS[6] .. day, user, -1) <= 0 then
+      redis.call('HDEL', KEYS[6] .. day, user)
     end
   end
 end
-return acknowledged
+
+redis.call('XTRIM', KEYS[5], 'MINID', ARGV[1])
+return given_back

@@ -13,7 +13,7 @@ KEYS
   7 pending      stream  c claim id, u user, r request id, s seq, t accepted at (ms), d local day, e epoch, h channel
   8 bell         string  set while a doorbell is out
   9 day prefix   prefix of hash  user -> count of one local day; the key ends in the day's number since 1970-01-01
- 10 rate prefix  prefix of string  the key ends in the user; value: instant (ms) up to which his rate is used up
+ 10 rate prefix  prefix of string  the key ends in the user; value: instant (us) up to which his rate is used up
 
 ARGV
   1 claim_id       digits
@@ -58,19 +58,16 @@ if now_ms == 0 then
   now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The rate is kept as the instant up to which it is used up (GCRA): one value, and a refusal writes nothing.
+-- The rate is kept as the instant up to which it is used up (GCRA): one value, and a refusal writes nothing. Whole
+-- microseconds: with fractions of milliseconds the last attempt of a second was lost to rounding.
 local rate = tonumber(ARGV[7])
 if rate > 0 then
-  local rate_key = KEYS[10] .. user_id
-  local used_up_to = tonumber(redis.call('GET', rate_key) or 0)
-  if used_up_to < now_ms then
-    used_up_to = now_ms
+  local rate_key, now_us = KEYS[10] .. user_id, now_ms * 1000
+  local used_up_to = math.max(tonumber(redis.call('GET', rate_key) or 0), now_us) + math.floor(1000000 / rate)
+  if used_up_to - now_us > 1000000 then
+    return { 'RATE_LIMITED', math.ceil((used_up_to - now_us) / 1000) - 1000 }
   end
-  used_up_to = used_up_to + 1000 / rate
-  if used_up_to - now_ms > 1000 then
-    return { 'RATE_LIMITED', math.ceil(used_up_to - now_ms - 1000) }
-  end
-  redis.call('SET', rate_key, string.format('%.3f', used_up_to), 'PX', math.ceil(used_up_to - now_ms))
+  redis.call('SET', rate_key, string.format('%d', used_up_to), 'PX', math.ceil((used_up_to - now_us) / 1000))
 end
 
 local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch')

@@ -6,7 +6,7 @@ KEYS
   2 shadow requests    hash  "<user> <request id>" -> "<claim id> <state>"
   3 shadow day prefix  prefix of hash  user -> count of one local day
 
-ARGV, six for each claim
+ARGV, six for each claim, issued ones before rejected ones, older before newer
   claim_id    digits
   user_id     text without spaces
   request_id  text
@@ -19,7 +19,8 @@ Returns the number of claims that were issued.
 local issued = 0
 for i = 1, #ARGV, 6 do
   local user, state = ARGV[i + 1], ARGV[i + 5]
-  redis.call('HSET', KEYS[2], user .. ' ' .. ARGV[i + 2], ARGV[i] .. ' ' .. state)
+  -- The first claim of a request answers it: a duplicate was rejected in its favour.
+  redis.call('HSETNX', KEYS[2], user .. ' ' .. ARGV[i + 2], ARGV[i] .. ' ' .. state)
   local count, seq = 0, 0
   local taker = redis.call('HGET', KEYS[1], user)
   if taker then

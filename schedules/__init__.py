@@ -1,1 +1,1 @@
-"""TODO-DOC"""
+"""The table of jobs and the process that keeps to it. A schedule only enqueues (DESIGN 4)."""

@@ -7,14 +7,14 @@ request, so that nobody without a key learns what a valid request looks like.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
-from flask import Flask, current_app, g, request
-from werkzeug.exceptions import RequestEntityTooLarge
+from flask import Flask, request
 
 from coupon_workers.access.principal import SCOPES, Principal
 from coupon_workers.access.signature import SignatureError, check_signature
-from web.context import web_of_app
+from web.context import PRINCIPAL, Web, web_of
 from web.problem import ProblemError
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -51,33 +51,34 @@ def scopes_of(view: Callable[..., Any]) -> frozenset[str] | None:
 
 
 def guard_views(app: Flask) -> None:
-    """Put the check of the key around every view of ``app``.
+    """Put the check of the key around every view of ``app``, to which ``attach`` has given its keys.
 
     Raises ``RuntimeError`` naming a view that has no ``require`` and no ``open_to_all``.
     """
+    web = web_of(app)
     for endpoint, view in app.view_functions.items():
         scopes = scopes_of(view)
         if scopes is None:
             raise RuntimeError(f"view {endpoint} names no scope: mark it with require(...)")
         if scopes:
-            app.view_functions[endpoint] = _guarded(view, scopes)
+            app.view_functions[endpoint] = _guarded(view, scopes, web)
 
 
-def _guarded(view: Callable[..., Any], scopes: frozenset[str]) -> Callable[..., Any]:
+def _guarded(view: Callable[..., Any], scopes: frozenset[str], web: Web) -> Callable[..., Any]:
+    @wraps(view)
     def guarded(**arguments: Any) -> Any:
-        caller = authenticate(request.environ)
+        environ = request.environ
+        caller = authenticate(web, environ)
         if scopes.isdisjoint(caller.scopes):
             needed = " or ".join(sorted(scopes))
             raise ProblemError(403, "FORBIDDEN", f"this needs a key with the scope {needed}", scopes=sorted(scopes))
-        g.principal = caller
+        environ[PRINCIPAL] = caller
         return view(**arguments)
 
-    guarded.__dict__.update(view.__dict__)
-    guarded.__name__, guarded.__doc__ = view.__name__, view.__doc__
     return guarded
 
 
-def authenticate(environ: dict[str, Any]) -> Principal:
+def authenticate(web: Web, environ: dict[str, Any]) -> Principal:
     """The caller of a request, by its ``Authorization`` header and, where his key demands it, its signature.
 
     Raises ``ProblemError`` 401, and ``StoreUnavailable`` when the key is new here and PostgreSQL is away.
@@ -86,38 +87,29 @@ def authenticate(environ: dict[str, Any]) -> Principal:
     if header is None:
         raise ProblemError(401, "UNAUTHENTICATED", "no key was given", headers={"WWW-Authenticate": CHALLENGE})
     scheme, _, token = header.partition(" ")
-    caller = web_of_app().keys.verify(token) if scheme.lower() == "bearer" else None
+    caller = web.keys.verify(token) if scheme.lower() == "bearer" else None
     if caller is None:
         challenge = f'{CHALLENGE}, error="invalid_token"'
         raise ProblemError(401, "INVALID_KEY", "the key is not valid", headers={"WWW-Authenticate": challenge})
     if caller.signed:
-        _check_signature(caller, environ)
+        _check_signature(web, caller, environ)
     return caller
 
 
-def _check_signature(caller: Principal, environ: dict[str, Any]) -> None:
+def _check_signature(web: Web, caller: Principal, environ: dict[str, Any]) -> None:
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     query = environ.get("QUERY_STRING")
     try:
         check_signature(
-            web_of_app().services,
+            web.services,
             caller,
             method=environ["REQUEST_METHOD"],
             target=f"{path}?{query}" if query else path,
             time=environ.get("HTTP_X_SIGNATURE_TIME"),
             nonce=environ.get("HTTP_X_SIGNATURE_NONCE"),
             signature=environ.get("HTTP_X_SIGNATURE"),
-            body=_body(),
+            body=request.get_data(),
         )
     except SignatureError as error:
         headers = {"WWW-Authenticate": CHALLENGE}
         raise ProblemError(401, "INVALID_SIGNATURE", str(error), headers=headers) from None
-
-
-def _body() -> bytes:
-    """The request's body, kept for the view. A signed upload is bounded like any body: it is read whole here."""
-    request.max_content_length = current_app.config["MAX_CONTENT_LENGTH"]
-    try:
-        return request.get_data(cache=True)
-    except RequestEntityTooLarge:
-        raise ProblemError(413, "BODY_TOO_LARGE", "a signed body may have 1 MiB") from None

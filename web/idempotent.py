@@ -63,9 +63,7 @@ def _idempotent(view: View, secrets: tuple[str, ...]) -> View:
         if key is None:
             return view(*args, **kwargs)
         _check(key)
-        beginning = begin(
-            services().engine, key_id=principal().key_id, idempotency_key=key, fingerprint=_fingerprint()
-        )
+        beginning = begin(services().engine, key_id=principal().key_id, idempotency_key=key, fingerprint=_fingerprint())
         if not isinstance(beginning, Fence):
             return _answer_without_running(beginning)
         return _run(beginning, lambda: view(*args, **kwargs), secrets)
@@ -128,7 +126,7 @@ def _check(key: str) -> None:
 
 def _fingerprint() -> bytes:
     """SHA-256 of method, path with query, and body; a JSON body counts by its content, not by its spelling."""
-    body = request.get_data(cache=True)
+    body = request.get_data()
     if body and request.is_json:
         body = json.dumps(request.get_json(), sort_keys=True, separators=(",", ":")).encode()
     environ = request.environ

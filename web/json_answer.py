@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from flask.json.provider import DefaultJSONProvider
 
@@ -19,7 +19,7 @@ def _default(value: Any) -> Any:
 class JsonAnswers(DefaultJSONProvider):
     """Flask's own, but for instants and the order. ASCII only: no text, however odd, can fail to be sent."""
 
-    default: ClassVar[Any] = staticmethod(_default)
+    default = staticmethod(_default)
     sort_keys = False
     compact = True
     ensure_ascii = True

@@ -56,8 +56,13 @@ def read_cursor(cursor: str | None, *types: type) -> list[Any] | None:
         or any("\x00" in value or not value.isprintable() for value in position if isinstance(value, str))
         or any(not -(2**63) <= value < 2**63 for value in position if isinstance(value, int))
     ):
-        raise InvalidInput([("cursor", "is not one that a page has given")])
+        raise bad_cursor()
     return position
+
+
+def bad_cursor() -> InvalidInput:
+    """A cursor that no page gave out."""
+    return InvalidInput([("cursor", "is not one that a page has given")])
 
 
 def _cursor(position: list[Any]) -> str:

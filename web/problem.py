@@ -73,7 +73,7 @@ def problem(
         "errors": [{"field": field, "message": message} for field, message in errors],
     }
     for name, value in (evidence or {}).items():
-        body.setdefault(name, _plain(value))
+        body.setdefault(name, plain(value))
     response = Response(json.dumps(body, separators=(",", ":")), status, content_type=PROBLEM_TYPE)
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
@@ -81,14 +81,14 @@ def problem(
     return response
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A value as JSON knows it: instants in UTC with Z, large integers as text, whatever else as its text."""
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= EXACT_INTEGER:
         return str(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -13,10 +13,14 @@ from secrets import token_hex
 from time import perf_counter
 from typing import Any
 
+from flask import Response
+
 from coupon_workers.runtime.metrics import observe_request
 from coupon_workers.runtime.structured_log import bind, clear, get_logger
+from web.problem import problem
 
 Environ = dict[str, Any]
+Headers = list[tuple[str, str]]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
@@ -47,38 +51,67 @@ class RequestFrame:
             request_id = f"{self._mark}-{next(self._count):x}"
         environ[REQUEST_ID] = request_id
 
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            headers.append(("X-Request-Id", request_id))
-            environ["coupon_workers.status"] = status
-            return start_response(status, headers, exc_info)
-
         if environ["PATH_INFO"] == HOT_PATH and environ["REQUEST_METHOD"] == "POST":
+
+            def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
+                headers.append(("X-Request-Id", request_id))
+                return start_response(status, headers, exc_info)
+
             answer = self._application(environ, start)
             observe_request((HOT_ENDPOINT, perf_counter() - started_s))
             return answer
-        return self._logged(environ, start, started_s)
+        return self._logged(environ, start_response, request_id, started_s)
 
-    def _logged(self, environ: Environ, start: StartResponse, started_s: float) -> Iterable[bytes]:
-        bind(request_id=environ[REQUEST_ID])
+    def _logged(
+        self, environ: Environ, start_response: StartResponse, request_id: str, started_s: float
+    ) -> Iterable[bytes]:
+        status_code, endpoint = 500, "unmatched"
+
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
+            nonlocal status_code, endpoint
+            # Flask takes its request out of the environment when the answer is under way: look now.
+            status_code, endpoint = int(status[:3]), _endpoint(environ)
+            headers.append(("X-Request-Id", request_id))
+            return start_response(status, headers, exc_info)
+
+        bind(request_id=request_id)
         try:
-            answer = self._application(environ, start)
+            return (_refusal(environ) or self._application)(environ, start)
+        finally:
             taken_s = perf_counter() - started_s
-            observe_request((_endpoint(environ), taken_s))
+            observe_request((endpoint, taken_s))
             log.info(
                 "request",
                 method=environ["REQUEST_METHOD"],
                 path=environ["PATH_INFO"].encode("latin-1", "replace").decode("utf-8", "replace"),
-                status=int(environ["coupon_workers.status"][:3]),
+                status=status_code,
                 ms=round(taken_s * 1000, 1),
             )
-            return answer
-        finally:
             # The thread serves other requests, and the hot view binds nothing that would cover a stale id.
             clear()
 
 
+def _refusal(environ: Environ) -> Response | None:
+    """The answer to an address that is no text, or that holds U+0000, which no store of ours can keep or look for."""
+    path = environ["PATH_INFO"]
+    if "\x00" in path or not _is_utf8(path):
+        return problem(404, "NOT_FOUND", "there is no such address")
+    if "%00" in environ.get("QUERY_STRING", ""):
+        return problem(422, "VALIDATION_FAILED", "the query holds U+0000", errors=[("query", "holds U+0000")])
+    return None
+
+
+def _is_utf8(path: str) -> bool:
+    if path.isascii():
+        return True
+    try:
+        path.encode("latin-1").decode()
+    except UnicodeError:
+        return False
+    return True
+
+
 def _endpoint(environ: Environ) -> str:
     """The route, never the path: the number of routes is bounded."""
-    request = environ.get("werkzeug.request")
-    rule = request and request.url_rule
+    rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
     return f"{environ['REQUEST_METHOD']} {rule.rule}" if rule else "unmatched"

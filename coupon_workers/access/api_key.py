@@ -11,7 +11,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Engine, Row, func, select, tuple_, update
+from sqlalchemy import Engine, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from coupon_workers.access.principal import SCOPES, Principal
@@ -141,7 +141,7 @@ def hash_of(key: str) -> bytes:
     return sha256(key.encode()).digest()
 
 
-def _record(row: Row[Any]) -> KeyRecord:
+def _record(row: Any) -> KeyRecord:
     return KeyRecord(row.key_id, row.name, tuple(row.scopes), row.signed, row.created_at, row.revoked_at)
 
 
@@ -151,8 +151,6 @@ def _check(name: str, scopes: tuple[str, ...]) -> None:
         errors.append(("name", f"must be 1 to {LONGEST_NAME} printable characters"))
     if not scopes:
         errors.append(("scopes", f"must name at least one of {', '.join(SCOPES)}"))
-    for scope in scopes:
-        if scope not in SCOPES:
-            errors.append(("scopes", f"{scope!r} is none of {', '.join(SCOPES)}"))
+    errors += [("scopes", f"{scope!r} is none of {', '.join(SCOPES)}") for scope in scopes if scope not in SCOPES]
     if errors:
         raise InvalidInput(errors)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from sqlalchemy import Connection, Engine, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from coupon_workers.runtime.database import transaction
@@ -144,7 +144,7 @@ def _what_is_there(connection: Connection, key_id: str, idempotency_key: str, fi
     return InProgress(max(1, min(RUNNING_S, ceil(row.left_s)))) if row.left_s > 0 else None
 
 
-def _held_by(fence: Fence) -> object:
+def _held_by(fence: Fence) -> ColumnElement[bool]:
     return and_(
         Idempotency.key_id == fence.key_id,
         Idempotency.idempotency_key == fence.idempotency_key,

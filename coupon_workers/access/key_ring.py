@@ -98,7 +98,7 @@ class KeyRing:
         known = self._known.get(key)
         if known is not None and self._now_s() - known.confirmed_s > TRUST_S:
             raise StoreUnavailable("PostgreSQL", "the key can no longer be confirmed")
-        return known and known.principal
+        return known.principal if known else None
 
     def _wait_for(self, refresh: Future[None]) -> None:
         try:

@@ -85,11 +85,13 @@ _SETTLED = text(
 )
 
 _OF_REQUEST = text(
-    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at FROM coupon"
+    # The first claim of a request answers it; later ones were rejected as its duplicates.
+    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at, 0 AS rank FROM coupon"
     " WHERE user_id = :user_id AND template_id = :template_id AND request_id = :request_id"
     " UNION ALL "
-    "SELECT claim_id, reason, claimed_at, rejected_at FROM claim_rejection"
-    " WHERE template_id = :template_id AND user_id = :user_id AND request_id = :request_id LIMIT 1"
+    "SELECT claim_id, reason, claimed_at, rejected_at, 1 FROM claim_rejection"
+    " WHERE template_id = :template_id AND user_id = :user_id AND request_id = :request_id"
+    " ORDER BY rank, claim_id LIMIT 1"
 )
 
 

@@ -71,7 +71,7 @@ class BucketKeys:
 
     @property
     def rate_prefix(self) -> str:
-        """Prefix of the strings that hold a user's next free instant in ms: ``…:rate:<user>``."""
+        """Prefix of the strings that hold the instant, in microseconds, up to which a user's rate is used up."""
         return self._key("rate:")
 
     def shadow(self, name: str) -> str:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple
 
 import redis
-from redis.exceptions import RedisError
 
 from coupon_workers.claiming.key import BucketKeys
-from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.redis_client import ask_raw
 
 MAX_ID = 2**63 - 1
-
-Entry = tuple[bytes, dict[bytes, bytes]]
+MAX_MS = 253_402_300_800_000
+"""The year 10000: beyond it no instant can be shown."""
 
 BELL_TTL_MS = 3_000
 """A bell that was rung and not answered in this time may be rung again: a lost message costs this much latency."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingClaim:
+class PendingClaim(NamedTuple):
     """One accepted claim. ``day`` is the number of the local day as text, "" when the template has no daily limit."""
 
     entry_id: str
@@ -40,8 +37,7 @@ class PendingClaim:
         return f"{self.user_id} {self.request_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Poison:
+class Poison(NamedTuple):
     """An entry that no claim can be read from."""
 
     entry_id: str
@@ -49,52 +45,66 @@ class Poison:
     reason: str
 
 
+class EndedClaim(NamedTuple):
+    """A claim the database has settled. ``reason`` None: it was issued. ``answer`` is what its request is answered
+    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate."""
+
+    claim: PendingClaim
+    reason: str | None
+    answer: str
+
+
 def read_pending(client: redis.Redis, keys: BucketKeys, count: int) -> tuple[list[PendingClaim], list[Poison]]:
     """The oldest ``count`` entries, whoever may have read them before. Raises ``StoreUnavailable``."""
-    try:
-        entries = cast(list[Entry], client.xrange(keys.pending, count=count))
-    except RedisError as error:
-        raise StoreUnavailable("Redis", str(error)) from error
+    entries = ask_raw(client, "XRANGE", keys.pending, "-", "+", "COUNT", count)
     claims: list[PendingClaim] = []
     poison: list[Poison] = []
     for entry_id, fields in entries:
         try:
-            claims.append(_parse(entry_id.decode(), fields))
-        except (KeyError, ValueError) as error:
-            poison.append(Poison(entry_id.decode(), repr(fields)[:10_000], f"{type(error).__name__}: {error}"))
+            claims.append(_parse(entry_id, fields))
+        except ValueError as error:
+            poison.append(Poison(entry_id.decode(), repr(fields)[:10_000], str(error)))
     return claims, poison
 
 
-def _parse(entry_id: str, fields: dict[bytes, bytes]) -> PendingClaim:
+_FIELDS = [b"c", b"u", b"r", b"s", b"t", b"d", b"e", b"h"]
+
+
+def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
+    if fields[0::2] != _FIELDS:
+        raise ValueError("the fields are not those of a claim")
+    claim_id, user, request, seq, claimed_ms, day, epoch, channel = fields[1::2]
     claim = PendingClaim(
-        entry_id,
-        int(fields[b"c"]),
-        fields[b"u"].decode(),
-        fields[b"r"].decode(),
-        int(fields[b"s"]),
-        int(fields[b"t"]),
-        fields[b"d"].decode(),
-        int(fields[b"e"]),
-        fields[b"h"].decode() or None,
+        entry_id.decode(),
+        int(claim_id),
+        user.decode(),
+        request.decode(),
+        int(seq),
+        int(claimed_ms),
+        day.decode(),
+        int(epoch),
+        channel.decode() or None,
     )
-    if not 0 < claim.claim_id <= MAX_ID or not 0 < claim.claim_seq <= MAX_ID:
+    if not (0 < claim.claim_id <= MAX_ID and 0 < claim.claim_seq <= MAX_ID and 0 < claim.claimed_at_ms < MAX_MS):
         raise ValueError("a number is out of range")
-    if not 0 < claim.claimed_at_ms < 253_402_300_800_000:
-        raise ValueError("the instant is out of range")
-    if not claim.user_id or "\x00" in claim.request or "\x00" in (claim.channel or ""):
+    if not user or b" " in user or b"\x00" in user or b"\x00" in request or b"\x00" in channel:
         raise ValueError("a text cannot be stored")
     return claim
 
 
-def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[tuple[PendingClaim, str]]) -> int:
-    """Take settled claims off the stream, each with its state: "issued" or the reason of its rejection.
+def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[EndedClaim], last_entry_id: str) -> int:
+    """Cut the stream's head off, up to and with ``last_entry_id``, and write down how its claims ended.
 
-    Returns how many this call acknowledged; the rest had been acknowledged before. Raises ``StoreUnavailable``: the
-    entries that are still there come again.
+    Every entry up to there must have been settled or set aside. Returns how many rejected claims gave stock and
+    allowance back by this call. Raises ``StoreUnavailable``: what is still there comes again.
     """
-    args: list[str | int] = []
-    for claim, state in ended:
-        args += (claim.entry_id, claim.claim_id, claim.request, claim.day, state)
+    issued = [end.claim for end in ended if end.reason is None]
+    args: list[str | int] = [_after(last_entry_id), len(issued)]
+    for claim in issued:
+        args += (claim.claim_id, claim.request)
+    for end in ended:
+        if end.reason is not None:
+            args += (end.claim.entry_id, end.claim.claim_id, end.claim.request, end.claim.day, end.answer)
     return int(
         lua_script("acknowledge_claims")(
             client,
@@ -104,12 +114,9 @@ def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[tuple[Pending
     )
 
 
-def remove_poison(client: redis.Redis, keys: BucketKeys, poison: list[Poison]) -> None:
-    """Take entries off the stream that have been set aside. Raises ``StoreUnavailable``."""
-    try:
-        client.xdel(keys.pending, *(entry.entry_id for entry in poison))
-    except RedisError as error:
-        raise StoreUnavailable("Redis", str(error)) from error
+def _after(entry_id: str) -> str:
+    milliseconds, _, number = entry_id.partition("-")
+    return f"{milliseconds}-{int(number) + 1}"
 
 
 def close_bell(client: redis.Redis, keys: BucketKeys) -> bool:

@@ -15,12 +15,12 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.pending import (
+    EndedClaim,
     PendingClaim,
     Poison,
     acknowledge,
     close_bell,
     read_pending,
-    remove_poison,
 )
 from coupon_workers.claiming.settle_sql import (
     Row,
@@ -42,9 +42,6 @@ log = get_logger(__name__)
 
 TURN_S = 5.0
 """A drain hands over to a new message after this, so that shut-downs are short and templates take turns."""
-
-ISSUED = "issued"
-Ended = list[tuple[PendingClaim, str]]
 
 
 def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = TURN_S) -> int:
@@ -69,10 +66,11 @@ def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What a committed transaction did: claims with the state they ended in, and entries set aside."""
+    """What a committed transaction did: claims it ended, entries it set aside, and the last of both in the stream."""
 
-    ended: list[tuple[PendingClaim, str]]
+    ended: list[EndedClaim]
     poison: list[Poison]
+    last_entry_id: str
 
     def __len__(self) -> int:
         return len(self.ended) + len(self.poison)
@@ -82,7 +80,7 @@ class _Doubt(Exception):  # noqa: N818 - not an error: it rolls the fast way bac
     pass
 
 
-Way = Callable[[Connection, Row, Sequence[PendingClaim]], Ended]
+Way = Callable[[Connection, Row, Sequence[PendingClaim]], list[EndedClaim]]
 
 
 def settle_batch(services: Services, keys: BucketKeys) -> int | None:
@@ -95,7 +93,7 @@ def settle_batch(services: Services, keys: BucketKeys) -> int | None:
     try:
         try:
             batch = _write(services, keys, limit, _settle_fast)
-        except _Doubt:
+        except (_Doubt, IntegrityError):
             batch = _write(services, keys, limit, _settle_with_care)
     except (DataError, IntegrityError) as error:
         log.error("batch refused by the database", template_id=keys.template_id, error=str(error.orig))
@@ -118,40 +116,45 @@ def _write(services: Services, keys: BucketKeys, limit: int, way: Way) -> _Batch
             poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
         if poison:
             set_aside(connection, keys.template_id, keys.bucket, poison)
-        ended: Ended = []
+        ended: list[EndedClaim] = []
+        entry_ids = [claim.entry_id for claim in claims] + [entry.entry_id for entry in poison]
         if claims and template is not None:
             crash_point("settle.before_insert")
             ended = way(connection, template, claims)
             crash_point("settle.after_insert")
-        return _Batch(ended, poison)
+        return _Batch(ended, poison, max(entry_ids, key=_position, default=""))
 
 
-def _settle_fast(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Ended:
+def _position(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number)
+
+
+def _settle_fast(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> list[EndedClaim]:
     stopped = template["status"] in ("paused", "offline", "archived")
     if stopped or any(claim.epoch < template["pause_epoch"] for claim in claims):
         raise _Doubt
     if not issue_all(connection, template, claims):
         raise _Doubt
-    return [(claim, ISSUED) for claim in claims]
+    return [EndedClaim(claim, None, "") for claim in claims]
 
 
-def _settle_with_care(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Ended:
+def _settle_with_care(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> list[EndedClaim]:
     verdicts = judge(claims, read_books(connection, template, claims))
     write_verdicts(connection, template, verdicts)
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if rejected:
         log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
-    return [(verdict.claim, verdict.reason or ISSUED) for verdict in verdicts]
+    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts]
 
 
 def _finish(services: Services, keys: BucketKeys, batch: _Batch) -> None:
     if batch.poison:
         log.error("entries set aside", template_id=keys.template_id, count=len(batch.poison), first=batch.poison[0])
-        remove_poison(services.redis, keys, batch.poison)
-    if batch.ended:
+    if len(batch):
         # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
-        forget_wallets(services.redis, {claim.user_id for claim, _ in batch.ended})
-        acknowledge(services.redis, keys, batch.ended)
+        forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
+        acknowledge(services.redis, keys, batch.ended, batch.last_entry_id)
 
 
 def _settle_one(services: Services, keys: BucketKeys) -> int | None:
@@ -171,4 +174,4 @@ def _set_oldest_aside(services: Services, keys: BucketKeys, reason: str) -> _Bat
     poison += [Poison(claim.entry_id, repr(claim), reason) for claim in claims]
     with transaction(services.engine) as connection:
         set_aside(connection, keys.template_id, keys.bucket, poison)
-    return _Batch([], poison)
+    return _Batch([], poison, poison[-1].entry_id if poison else "")

@@ -21,8 +21,9 @@ class Books:
     """What the database knows of the users and requests of a batch, within one template.
 
     ``room`` is how many coupons may still be issued. ``held`` counts a user's coupons, ``held_on_day`` those of a
-    local day, ``last_seq`` is the highest number a user ever had. ``issued`` and ``rejected`` map a request to the
-    claim that answered it. The numbers move on as verdicts are given.
+    local day, ``last_seq`` is the highest number a user ever had. ``answered`` maps a request to the claim that
+    answered it first and the reason it was rejected for, None when it was issued; ``duplicates`` are later claims of
+    answered requests that are written down already. The numbers move on as verdicts are given.
     """
 
     room: int
@@ -34,18 +35,22 @@ class Books:
     held_on_day: Counter[tuple[str, str]] = field(default_factory=Counter)
     last_seq: dict[str, int] = field(default_factory=dict)
     taken_seqs: set[tuple[str, int]] = field(default_factory=set)
-    issued: dict[Request, int] = field(default_factory=dict)
-    rejected: dict[Request, tuple[int, str]] = field(default_factory=dict)
+    answered: dict[Request, tuple[int, str | None]] = field(default_factory=dict)
+    duplicates: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a claim ends. ``reason`` None: it is issued, under ``claim_seq``. ``new``: this is to be written now."""
+    """How a claim ends. ``reason`` None: it is issued, under ``claim_seq``. ``new``: this is to be written now.
+
+    ``answer`` is what its request is answered with: "<claim id> <state>", of the first claim when it is a duplicate.
+    """
 
     claim: PendingClaim
     reason: str | None
     claim_seq: int
     new: bool
+    answer: str
 
 
 def judge(claims: Sequence[PendingClaim], books: Books) -> list[Verdict]:
@@ -59,18 +64,18 @@ def judge(claims: Sequence[PendingClaim], books: Books) -> list[Verdict]:
 
 def _judge_one(claim: PendingClaim, books: Books) -> Verdict:
     request = (claim.user_id, claim.request_id)
-    if request in books.issued:
-        known = books.issued[request] == claim.claim_id
-        return Verdict(claim, None if known else RejectionReason.DUPLICATE, claim.claim_seq, new=not known)
-    if request in books.rejected:
-        claim_id, reason = books.rejected[request]
-        known = claim_id == claim.claim_id
-        return Verdict(claim, reason if known else RejectionReason.DUPLICATE, claim.claim_seq, new=not known)
+    before = books.answered.get(request)
+    if before is not None:
+        claim_id, reason = before
+        answer = f"{claim_id} {reason or 'issued'}"
+        if claim_id == claim.claim_id:
+            return Verdict(claim, reason, claim.claim_seq, new=False, answer=answer)
+        new = claim.claim_id not in books.duplicates
+        return Verdict(claim, RejectionReason.DUPLICATE, claim.claim_seq, new=new, answer=answer)
     refusal = _refusal(claim, books)
-    if refusal is not None:
-        books.rejected[request] = (claim.claim_id, refusal)
-        return Verdict(claim, refusal, claim.claim_seq, new=True)
-    return Verdict(claim, None, _issue(claim, request, books), new=True)
+    books.answered[request] = (claim.claim_id, refusal)
+    seq = claim.claim_seq if refusal else _issue(claim, books)
+    return Verdict(claim, refusal, seq, new=True, answer=f"{claim.claim_id} {refusal or 'issued'}")
 
 
 def _refusal(claim: PendingClaim, books: Books) -> RejectionReason | None:
@@ -85,7 +90,7 @@ def _refusal(claim: PendingClaim, books: Books) -> RejectionReason | None:
     return None
 
 
-def _issue(claim: PendingClaim, request: Request, books: Books) -> int:
+def _issue(claim: PendingClaim, books: Books) -> int:
     seq = claim.claim_seq
     if (claim.user_id, seq) in books.taken_seqs:
         seq = books.last_seq.get(claim.user_id, 0) + 1
@@ -94,5 +99,4 @@ def _issue(claim: PendingClaim, request: Request, books: Books) -> int:
     books.room -= 1
     books.held[claim.user_id] += 1
     books.held_on_day[claim.user_id, claim.day] += 1
-    books.issued[request] = claim.claim_id
     return seq

@@ -15,6 +15,8 @@ LONGEST_DELAY_S = 5.0
 STEADY_S = 10.0
 """Who lived this long gets the first delay again."""
 
+_START_WAIT_S = 15.0  # a database recovers in a second or two; who waits longer is ended by force
+
 
 class Restartable(Protocol):
     """A process that can be started again after its end."""
@@ -44,6 +46,7 @@ class Keeper:
         self._say = say
         self._restarted = restarted
         self._let_go = threading.Event()
+        self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._keep, name=f"{what.name}-keeper", daemon=True)
 
     def watch(self) -> None:
@@ -51,12 +54,10 @@ class Keeper:
         self._thread.start()
 
     def let_go(self) -> None:
-        """Start it no more: its next end is meant."""
+        """Start it no more: its next end is meant. Waits for a start that is under way, so that it can be stopped."""
         self._let_go.set()
-
-    def join(self, timeout_s: float) -> None:
-        """Wait until the thread has seen the end of ``what``."""
-        self._thread.join(timeout_s)
+        if self._starting.acquire(timeout=_START_WAIT_S):
+            self._starting.release()
 
     def _keep(self) -> None:
         delay_s = FIRST_DELAY_S
@@ -74,17 +75,20 @@ class Keeper:
             delay_s = min(delay_s * 2, LONGEST_DELAY_S)
 
     def _start_again(self) -> bool:
-        while not self._let_go.is_set():
+        while not self._started():
+            if self._let_go.wait(LONGEST_DELAY_S):
+                return False
+        with suppress(OSError):  # a note that cannot be written is no reason to stop watching
+            self._restarted()
+        return True
+
+    def _started(self) -> bool:
+        with self._starting:
+            if self._let_go.is_set():
+                return False
             try:
                 self.what.start()
             except (CouponWorkersError, OSError) as error:
                 self._say(f"could not be started: {error}")
-                self._let_go.wait(LONGEST_DELAY_S)
-                continue
-            if self._let_go.is_set():  # told meanwhile, when there was nothing to stop yet
-                self.what.stop(LONGEST_DELAY_S)
                 return False
-            with suppress(OSError):  # a note that cannot be written is no reason to stop watching
-                self._restarted()
             return True
-        return False

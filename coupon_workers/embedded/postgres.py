@@ -34,7 +34,7 @@ _SETTINGS = {
 _UNSAFE_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 _FAST_SHUTDOWN = signal.SIGINT  # ends sessions, writes a checkpoint
 _IMMEDIATE_SHUTDOWN = signal.SIGQUIT  # no checkpoint: the next start recovers
-_IMMEDIATE_GRACE_S = 5.0
+_IMMEDIATE_GRACE_S = 2.0
 
 
 class EmbeddedPostgres:
@@ -82,15 +82,14 @@ class EmbeddedPostgres:
         create_cluster(self.data_dir, binaries, user, log_path=self._process.log_path, durable=self._durable)
         self._sockets = socket_folder(self.data_dir, _SOCKET, user)
         self._process.start(self._command(binaries, user), cwd=self.data_dir, death_signal=_FAST_SHUTDOWN, user=user)
-        self._process.wait_until(self._answers, self._start_timeout_s)
-        self._ensure_database()
+        self._process.wait_until(self._has_database, self._start_timeout_s)
 
     def wait(self) -> int:
         """Wait for the postmaster's end; its exit code."""
         return self._process.wait()
 
     def stop(self, grace_s: float = 15) -> None:
-        """Fast shutdown; after ``grace_s`` an immediate one, 5 s later SIGKILL. Does nothing when it does not run."""
+        """Fast shutdown; after ``grace_s`` an immediate one, 2 s later SIGKILL. Does nothing when it does not run."""
         if self._process.pid is not None:
             self._process.stop([(_FAST_SHUTDOWN, grace_s), (_IMMEDIATE_SHUTDOWN, _IMMEDIATE_GRACE_S)])
             free_cluster(self.data_dir)  # a killed postmaster leaves its family behind
@@ -115,12 +114,12 @@ class EmbeddedPostgres:
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(binaries / "postgres"), "-D", folder, *options]
 
-    def _answers(self) -> bool:
+    def _has_database(self) -> bool:
         try:
-            with closing(self._connect("postgres")):
-                return True
+            self._ensure_database()
         except psycopg2.OperationalError:
             return False
+        return True
 
     def _ensure_database(self) -> None:
         with closing(self._connect("postgres")) as connection:

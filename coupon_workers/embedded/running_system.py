@@ -22,6 +22,7 @@ from coupon_workers.errors import EmbeddedServerError
 
 HTTP_HOST = "COUPON_HTTP_HOST"
 HTTP_PORT = "COUPON_HTTP_PORT"
+_RELEASE_GRACE_S = 5.0
 READY_TIMEOUT_S = 120.0
 
 
@@ -97,7 +98,7 @@ class RunningSystem:
         try:
             code = child.wait()
         finally:
-            child.stop()
+            child.stop(_RELEASE_GRACE_S)
         if code != 0:
             reason = signal.Signals(-code).name if code < 0 else f"code {code}"
             raise EmbeddedServerError(f"`{' '.join(self._procfile.release)}` ended with {reason}; its output says why")

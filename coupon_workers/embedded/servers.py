@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -125,6 +125,7 @@ class EmbeddedServers:
 def _at_once(tasks: Iterable[Callable[[], None]]) -> None:
     with ThreadPoolExecutor(max_workers=3) as threads:
         futures = [threads.submit(task) for task in tasks]
+        wait(futures)  # a signal that raises does so here; the end of the block then waits again
     for future in futures:
         try:
             future.result()

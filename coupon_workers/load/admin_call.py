@@ -44,3 +44,13 @@ class AdminCall:
             text = answer.body[:500].decode(errors="replace")
             raise UnexpectedAnswer(f"{self.method} {self.target}: {answer.status} {text}")
         return json.loads(answer.body) if answer.body else None
+
+
+def code_of(answer: Answer | None) -> str:
+    """The ``code`` of a problem (API.md, Errors); an empty text of any other answer, and of none."""
+    if answer is None or answer.status < 400:
+        return ""
+    try:
+        return str(json.loads(answer.body)["code"])
+    except (ValueError, TypeError, KeyError):
+        return ""

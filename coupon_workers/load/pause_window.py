@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coupon_workers.load.admin_call import AdminCall
+from coupon_workers.load.admin_call import AdminCall, code_of
 from coupon_workers.load.claim_call import ClaimCall
 from coupon_workers.load.http_answer import Answer
 
@@ -13,12 +13,13 @@ class PauseWindow:
     """Pauses ``template_id`` after ``after`` claims and resumes it at least ``length`` claims later.
 
     The resume is sent only when the pause has been answered: a pause whose answer was lost and that is sent again
-    must not come after it.
+    must not come after it. Both are safe to send again by their nature and carry no ``Idempotency-Key``: a front that
+    dies with such a key in hand holds it for a minute.
     """
 
-    def __init__(self, template_id: str, *, after: int, length: int, prefix: str) -> None:
-        self._pause = AdminCall("POST", f"/v1/templates/{template_id}/pause", {}, f"{prefix}-pause")
-        self._resume = AdminCall("POST", f"/v1/templates/{template_id}/resume", {}, f"{prefix}-resume")
+    def __init__(self, template_id: str, *, after: int, length: int) -> None:
+        self._pause = AdminCall("POST", f"/v1/templates/{template_id}/pause")
+        self._resume = AdminCall("POST", f"/v1/templates/{template_id}/resume")
         self._after = after
         self._length = length
         self.paused = False
@@ -40,8 +41,10 @@ class PauseWindow:
             yield claim
 
     def hear(self, call: AdminCall, answer: Answer | None) -> None:
-        """Take note of the end of a call. Raises ``UnexpectedAnswer`` unless it is a 2xx."""
-        call.result(answer)
+        """Take note of the end of a call. Raises ``UnexpectedAnswer`` unless it did what it should, now or before."""
+        done_before = call is self._resume and code_of(answer) == "INVALID_STATUS"
+        if not done_before:
+            call.result(answer)
         if call is self._pause:
             self.paused = True
         elif call is self._resume:

@@ -17,9 +17,9 @@ import redis
 from redis.exceptions import RedisError
 
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
+from coupon_workers.runtime.broker_queues import NAMESPACE
 from coupon_workers.runtime.clock import from_ms
 from coupon_workers.runtime.lua_script import lua_script
-from coupon_workers.runtime.queue_depth import NAMESPACE
 from coupon_workers.runtime.task import Queue
 
 NOT_FOUND = "DEAD_LETTER_NOT_FOUND"
@@ -104,7 +104,7 @@ def _take(client: redis.Redis, queue: str, message_id: str, expected: bytes, con
 def _find(client: redis.Redis, message_id: str) -> tuple[str, bytes]:
     try:
         for queue in Queue:
-            content = client.hget(_Keys(queue.value).all[1], message_id)
+            content: Any = client.hget(_Keys(queue.value).all[1], message_id)
             if content is not None:
                 return queue.value, content
     except RedisError as error:
@@ -127,7 +127,7 @@ def _of_queue(client: redis.Redis, queue: str, limit: int, after: Position | Non
             break
     if not ids:
         return []
-    contents = client.hmget(_Keys(queue).all[1], [message_id for message_id, _ in ids])
+    contents: Any = client.hmget(_Keys(queue).all[1], [message_id for message_id, _ in ids])
     return [_letter(queue, *identity, content) for identity, content in zip(ids, contents, strict=True)]
 
 
@@ -136,7 +136,7 @@ def _ids(client: redis.Redis, queue: str, from_ms_: int | None) -> Iterator[tupl
     start = 0
     highest = "+inf" if from_ms_ is None else from_ms_
     while True:
-        chunk = client.zrevrangebyscore(_Keys(queue).all[0], highest, "-inf", start, _CHUNK, withscores=True)
+        chunk: Any = client.zrevrangebyscore(_Keys(queue).all[0], highest, "-inf", start, _CHUNK, withscores=True)
         for message_id, score in chunk:
             yield message_id, int(score)
         if len(chunk) < _CHUNK:

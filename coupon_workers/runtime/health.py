@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock, Thread
 
-import redis
 from redis.exceptions import RedisError
 from sqlalchemy import func, select, text
 
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
-from coupon_workers.runtime.queue_depth import pending_depths, queue_depths
+from coupon_workers.runtime.queue_depth import pending_depths
 from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import JobRun
@@ -58,14 +58,11 @@ class Health:
 
 
 class HealthCheck:
-    """The probes of one process. Threads may share it; make it after a fork.
+    """The probes of one process. Threads may share it; make it after a fork."""
 
-    ``broker`` is the client of ``queue_depth.broker_client``: None for RabbitMQ.
-    """
-
-    def __init__(self, services: Services, broker: redis.Redis | None) -> None:
+    def __init__(self, services: Services, queues: BrokerQueues) -> None:
         self._services = services
-        self._broker = broker
+        self._queues = queues
         self._redis = make_redis(services.settings, timeout_ms=STATEMENT_MS)
         self._probes: dict[str, Callable[[], Part]] = {
             "redis": self._probe_redis,
@@ -105,7 +102,7 @@ class HealthCheck:
         return Part("ok", {})
 
     def _probe_broker(self) -> Part:
-        queue_depths(self._services.settings, self._broker)
+        self._queues.depths()
         return Part("ok", {})
 
     def _probe_queued_claims(self) -> Part:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from coupon_workers.errors import StoreUnavailable
@@ -30,3 +33,22 @@ def client_without_retries(url: str, timeout_ms: int) -> redis.Redis:
         retry_on_error=[],
         health_check_interval=0,
     )
+
+
+def ask_raw(client: redis.Redis, *words: str | int) -> Any:
+    """The bare answer to one command: the client's own reading of a stream costs several times the command.
+
+    Raises ``StoreUnavailable`` when there is no answer.
+    """
+    try:
+        connection = client.connection_pool.get_connection()
+        try:
+            connection.send_command(*words)  # type: ignore[no-untyped-call]  # likewise
+            return connection.read_response()
+        except BaseException:
+            connection.disconnect()  # type: ignore[no-untyped-call]  # redis has no type for it
+            raise
+        finally:
+            client.connection_pool.release(connection)
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error

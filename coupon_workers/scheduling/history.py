@@ -17,33 +17,35 @@ KEEP_ANSWERS = timedelta(days=7)
 CHUNK = 1_000
 """Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
-# The job ran again within the hour, so it is one of the frequent ones; the newest run of a job always stays.
+# Sub-selects with LIMIT 1 and max() are single probes of the primary key, whatever the planner thinks of the table. The
+# newest run of a job always stays: it says what has run.
+
+# The job ran again within the hour, so it is one of the frequent ones.
 _FREQUENT_RUNS = text("""
-    DELETE FROM job_run WHERE (job, logical_at) IN (
-        SELECT job, logical_at FROM job_run AS run
-        WHERE recorded_at < :before AND EXISTS (
-            SELECT FROM job_run AS later
-            WHERE later.job = run.job AND later.logical_at > run.logical_at
-                AND later.logical_at < run.logical_at + CAST(:frequent AS interval)
+    DELETE FROM job_run WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM job_run AS run
+        WHERE recorded_at < :before AND run.logical_at + CAST(:frequent AS interval) > (
+            SELECT later.logical_at FROM job_run AS later
+            WHERE later.job = run.job AND later.logical_at > run.logical_at ORDER BY later.logical_at LIMIT 1
         )
         ORDER BY recorded_at LIMIT :chunk
-    )
+    ))
 """)
 
 _OLD_RUNS = text("""
-    DELETE FROM job_run WHERE (job, logical_at) IN (
-        SELECT job, logical_at FROM job_run AS run
-        WHERE recorded_at < :before AND EXISTS (
-            SELECT FROM job_run AS later WHERE later.job = run.job AND later.logical_at > run.logical_at
+    DELETE FROM job_run WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM job_run AS run
+        WHERE recorded_at < :before AND run.logical_at < (
+            SELECT max(newest.logical_at) FROM job_run AS newest WHERE newest.job = run.job
         )
         ORDER BY recorded_at LIMIT :chunk
-    )
+    ))
 """)
 
 _OLD_ANSWERS = text("""
-    DELETE FROM idempotency WHERE (key_id, idempotency_key) IN (
-        SELECT key_id, idempotency_key FROM idempotency WHERE created_at < :before ORDER BY created_at LIMIT :chunk
-    )
+    DELETE FROM idempotency WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM idempotency WHERE created_at < :before ORDER BY created_at LIMIT :chunk
+    ))
 """)
 
 

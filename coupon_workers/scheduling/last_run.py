@@ -14,7 +14,8 @@ _LAST_RUNS = text("""
     WITH RECURSIVE known AS (
         SELECT min(job) AS job FROM job_run
         UNION ALL
-        SELECT (SELECT min(job_run.job) FROM job_run WHERE job_run.job > known.job) FROM known WHERE known.job IS NOT NULL
+        SELECT (SELECT min(run.job) FROM job_run AS run WHERE run.job > known.job) FROM known
+        WHERE known.job IS NOT NULL
     )
     SELECT newest.job, newest.logical_at, newest.recorded_at, sent.enqueued_at
     FROM known

@@ -11,8 +11,8 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from typing import Annotated, Any
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -76,7 +76,8 @@ def _currency(code: str) -> str:
 
 @cache
 def _timezones() -> frozenset[str]:
-    return frozenset(available_timezones())
+    # The list of the package, not of this machine: every process of a platform takes the same names.
+    return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
 
 
 def _timezone(name: str) -> str:
@@ -104,9 +105,17 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64
 TemplateNo = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Word = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9._-]{1,32}$")]
 """A channel: short, and without the commas and spaces that the gate's lists use."""
-ExternalId = Annotated[Name, BeforeValidator(_as_text)]
+ExternalId = Annotated[
+    Name,
+    BeforeValidator(_as_text, json_schema_input_type=Name | Annotated[int, Field(ge=0, le=MAX_EXACT)]),
+]
 """A name given elsewhere (product, category, tag): 1–64 characters, or an integer, read as its decimal text."""
-Currency = Annotated[str, StringConstraints(strict=True, max_length=3), AfterValidator(_currency)]
+Currency = Annotated[
+    str,
+    StringConstraints(strict=True, max_length=3),
+    AfterValidator(_currency),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Z]{3}$", "examples": ["CNY"]}),
+]
 Timezone = Annotated[str, StringConstraints(strict=True, max_length=64), AfterValidator(_timezone)]
 Words = Annotated[list[Word], Field(max_length=MAX_LIST)]
 ExternalIds = Annotated[list[ExternalId], Field(max_length=MAX_LIST)]

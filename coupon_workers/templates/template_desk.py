@@ -33,7 +33,6 @@ from coupon_workers.templates.template_status import (
     NEVER_PUBLISHED,
     TemplateAction,
     TemplateStatus,
-    effective_status,
     status_after,
 )
 
@@ -94,7 +93,7 @@ def publish_template(services: Services, template_id: int) -> TemplateAnswer:
 
     Without Redis it is published all the same, and the sweep preheats it. Raises ``Conflict`` ``INVALID_STATUS``.
     """
-    row = _act(services, template_id, TemplateAction.PUBLISH)
+    _, row = _act(services, template_id, TemplateAction.PUBLISH)
     if row["status"] != TemplateStatus.PENDING_APPROVAL:
         try:
             preheat_template(services, template_id)
@@ -123,7 +122,7 @@ def archive_template(services: Services, template_id: int) -> TemplateAnswer:
 
 def resume_template(services: Services, template_id: int) -> TemplateAnswer:
     """Let a paused template go on, by the clock. Raises ``Conflict`` ``INVALID_STATUS``."""
-    row = _act(services, template_id, TemplateAction.RESUME)
+    _, row = _act(services, template_id, TemplateAction.RESUME)
     _tell_gate_if_it_answers(services, row)
     return answer_of(services, row)
 
@@ -140,16 +139,17 @@ def preheat(services: Services, template_id: int) -> PreheatAnswer:
     return PreheatAnswer(**dict(answer), coupons_loaded=loaded)
 
 
-def _act(services: Services, template_id: int, action: TemplateAction) -> Row:
+def _act(services: Services, template_id: int, action: TemplateAction) -> tuple[Row, Row]:
+    """The template before and after ``action``."""
     now = services.clock()
     with transaction(services.engine) as connection:
-        row = store.lock_template(connection, template_id)
-        status = status_after(action, row, now)
+        before = store.lock_template(connection, template_id)
+        status = status_after(action, before, now)
         if status is None:
-            return row
+            return before, before
         if action is TemplateAction.ARCHIVE:
-            _check_nothing_outstanding(services, connection, row)
-        return store.move_template(connection, row, status)
+            _check_nothing_outstanding(services, connection, before)
+        return before, store.move_template(connection, before, status)
 
 
 def _check_nothing_outstanding(services: Services, connection: Connection, row: Row) -> None:
@@ -168,14 +168,14 @@ def _check_nothing_outstanding(services: Services, connection: Connection, row: 
 
 
 def _stop(services: Services, template_id: int, action: TemplateAction) -> TemplateAnswer:
-    row = _act(services, template_id, action)
-    if row["status"] not in NEVER_PUBLISHED:
+    before, after = _act(services, template_id, action)
+    if before["status"] not in NEVER_PUBLISHED:
         sync_template(services, template_id)
-    return answer_of(services, row)
+    return answer_of(services, after)
 
 
 def _tell_gate_if_it_answers(services: Services, row: Row) -> None:
-    if effective_status(row, services.clock()) in NEVER_PUBLISHED:
+    if row["status"] in NEVER_PUBLISHED:
         return
     try:
         sync_template(services, row["template_id"])

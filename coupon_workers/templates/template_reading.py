@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coupon_workers.claiming.gate_view import GateStock, stock_of
-from coupon_workers.errors import InvalidInput, StoreUnavailable
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates import template_store as store
 from coupon_workers.templates.template_answer import (
     CouponCounts,
     TemplateAnswer,
-    TemplatePage,
     TemplateStats,
     TemplateStock,
 )
@@ -21,7 +20,6 @@ from coupon_workers.templates.template_stats import coupons_by_status, rejection
 from coupon_workers.templates.template_status import TemplateStatus, effective_status
 
 _COLD = GateStock(warmed=False, remaining=0, queued=0)
-_LARGEST_ID = 2**63 - 1
 
 
 def read_one(services: Services, template_id: int) -> TemplateAnswer:
@@ -32,20 +30,12 @@ def read_one(services: Services, template_id: int) -> TemplateAnswer:
 
 
 def read_page(
-    services: Services, *, limit: int, cursor: str | None = None, status: TemplateStatus | None = None
-) -> TemplatePage:
-    """Newest first; ``cursor`` is a page's ``next_cursor``. Raises ``InvalidInput`` for a cursor that is none."""
-    before = None if cursor is None else _identity(cursor)
+    services: Services, *, limit: int, before: int | None = None, status: TemplateStatus | None = None
+) -> list[TemplateAnswer]:
+    """The newest ``limit`` templates whose identities are below ``before``, of ``status`` if one is asked for."""
     with transaction(services.engine) as connection:
-        rows = store.read_page(connection, limit=limit + 1, before=before, status=status, now=services.clock())
-    more, rows = len(rows) > limit, rows[:limit]
-    return TemplatePage(items=_answers(services, rows), next_cursor=str(rows[-1]["template_id"]) if more else None)
-
-
-def _identity(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > 19 or int(cursor) > _LARGEST_ID:
-        raise InvalidInput([("cursor", "It is not a next_cursor of this list")])
-    return int(cursor)
+        rows = store.read_page(connection, limit=limit, before=before, status=status, now=services.clock())
+    return _answers(services, rows)
 
 
 def read_stats(services: Services, template_id: int) -> TemplateStats:

@@ -95,20 +95,20 @@ def _claim_window(start: datetime, end: datetime) -> Broken:
         yield "claim_end", "It must not come later than ten years after claim_start"
 
 
-@_rule("validity.from", "validity.to", "validity.until_end_of_day", "timezone")
-def _validity_ascends(start: datetime, end: datetime, to_end_of_day: bool, timezone: str) -> Broken:
-    if _last(end, to_end_of_day, timezone) <= start:
-        yield "validity.to", "It must come after validity.from"
+def _validity_ends_after(start_field: str, message: str) -> None:
+    @_rule(start_field, "validity.to", "validity.until_end_of_day")
+    def as_given(start: datetime, end: datetime, to_end_of_day: bool) -> Broken:
+        if not to_end_of_day and end <= start:
+            yield "validity.to", message
+
+    @_rule(start_field, "validity.to", "validity.until_end_of_day", "timezone")
+    def prolonged(start: datetime, end: datetime, to_end_of_day: bool, timezone: str) -> Broken:
+        if to_end_of_day and end_of_day(end, timezone) <= start:
+            yield "validity.to", message
 
 
-@_rule("validity.to", "validity.until_end_of_day", "timezone", "claim_start")
-def _valid_when_claimed(end: datetime, to_end_of_day: bool, timezone: str, claim_start: datetime) -> Broken:
-    if _last(end, to_end_of_day, timezone) <= claim_start:
-        yield "validity.to", "It must come after claim_start: no coupon would ever hold"
-
-
-def _last(end: datetime, to_end_of_day: bool, timezone: str) -> datetime:
-    return end_of_day(end, timezone) if to_end_of_day else end
+_validity_ends_after("validity.from", "It must come after validity.from")
+_validity_ends_after("claim_start", "It must come after claim_start: no coupon would ever hold")
 
 
 def broken_rules(known: dict[str, Any]) -> Broken:

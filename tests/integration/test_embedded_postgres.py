@@ -26,6 +26,7 @@ def engine(server: EmbeddedPostgres) -> Engine:
 def write_row(server: EmbeddedPostgres) -> None:
     """One committed row."""
     with engine(server).begin() as connection:
+        connection.execute(text("DROP TABLE IF EXISTS kept"))
         connection.execute(text("CREATE TABLE kept AS SELECT 42 AS value"))
 
 
@@ -35,12 +36,18 @@ def read_row(server: EmbeddedPostgres) -> int:
         return int(connection.execute(text("SELECT value FROM kept")).scalar_one())
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-    """A running one, in a folder with a space in its name below one that only we may enter."""
-    closed = tmp_path / "only ours"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for most tests, as making it takes a second: its name has spaces, and only we may enter."""
+    closed = tmp_path_factory.mktemp("postgres") / "only ours"
     closed.mkdir(mode=0o700)
-    with EmbeddedPostgres(closed / "postgres", durable=False) as started:
+    return closed / "postgres"
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A running one."""
+    with EmbeddedPostgres(folder, durable=False) as started:
         yield started
 
 
@@ -132,10 +139,14 @@ def test_a_long_path_works(tmp_path: Path) -> None:
 def test_a_server_that_cannot_start_says_why(server: EmbeddedPostgres) -> None:
     """The end of its log is in the error."""
     server.stop()
+    version = (server.data_dir / "PG_VERSION").read_text()
     (server.data_dir / "PG_VERSION").write_text("9\n")
 
-    with pytest.raises(EmbeddedServerError, match=r"(?s)postgres ended at its start.*incompatible"):
-        server.start()
+    try:
+        with pytest.raises(EmbeddedServerError, match=r"(?s)postgres ended at its start.*incompatible"):
+            server.start()
+    finally:
+        (server.data_dir / "PG_VERSION").write_text(version)
 
 
 def test_a_server_that_does_not_listen_is_ended_by_force(server: EmbeddedPostgres) -> None:

@@ -55,7 +55,7 @@ def test_a_retry_is_an_earlier_request_and_a_repeat_a_new_one() -> None:
 
 def test_the_pause_is_resumed_only_after_it_was_answered() -> None:
     """A pause whose answer is late delays the resume: it must not come after it."""
-    window = PauseWindow("1", after=2, length=3, prefix="p")
+    window = PauseWindow("1", after=2, length=3)
     calls = window.among(ClaimCall("1", "u", str(number)) for number in range(12))
 
     seen = [next(calls) for _ in range(9)]
@@ -72,7 +72,7 @@ def test_the_pause_is_resumed_only_after_it_was_answered() -> None:
 
 def test_a_pause_at_the_end_is_resumed_after_it() -> None:
     """The resume that found no claim to stand before is left to be sent."""
-    window = PauseWindow("1", after=1, length=9, prefix="p")
+    window = PauseWindow("1", after=1, length=9)
     calls = list(window.among(ClaimCall("1", "u", str(number)) for number in range(3)))
     pause = calls[1]
     assert isinstance(pause, AdminCall)

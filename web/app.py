@@ -1,0 +1,61 @@
+"""The application: routes, errors, keys and the frame around them. One a process, made after the fork."""
+
+from __future__ import annotations
+
+from flask_openapi3 import OpenAPI
+
+from coupon_workers.access.key_ring import KeyRing
+from coupon_workers.runtime.broker_queues import BrokerQueues
+from coupon_workers.runtime.health import HealthCheck
+from coupon_workers.runtime.services import Services
+from web import (
+    claim_center_api,
+    claims_api,
+    health_api,
+    keys_api,
+    metrics_api,
+    queues_api,
+    reader,
+    templates_api,
+    wallet_api,
+)
+from web.auth import guard_views
+from web.context import Web, attach
+from web.error_answer import answer_errors, validation_problem
+from web.json_answer import JsonAnswers
+from web.json_body import MOST_BODY, StrictRequest
+from web.openapi_document import DescribedApplication
+from web.request_frame import RequestFrame
+
+BLUEPRINTS = (
+    templates_api.api,
+    claims_api.api,
+    claim_center_api.api,
+    wallet_api.api,
+    keys_api.api,
+    queues_api.api,
+    health_api.api,
+    metrics_api.api,
+)
+
+
+def create_app(services: Services) -> OpenAPI:
+    """The WSGI application on ``services``.
+
+    Raises ``RuntimeError`` for a view that does not say who may call it, ``StoreUnavailable`` for a missing address.
+    """
+    app = DescribedApplication("web", validation_error_callback=validation_problem)
+    app.request_class = StrictRequest
+    app.json = JsonAnswers(app)
+    app.config["MAX_CONTENT_LENGTH"] = MOST_BODY
+    # An address is right or wrong: a redirect to another spelling would lose the body and the key of a careless client.
+    app.url_map.merge_slashes = False
+    queues = BrokerQueues(services.settings)
+    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues)))
+    for blueprint in BLUEPRINTS:
+        app.register_api(blueprint)
+    app.register_blueprint(reader.pages)
+    answer_errors(app)
+    guard_views(app)
+    app.wsgi_app = RequestFrame(app.wsgi_app)  # type: ignore[method-assign]
+    return app

@@ -1,0 +1,113 @@
+"""API keys over HTTP (API.md, Back office): made, listed, revoked. A key is shown once, when it is made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from flask_openapi3 import APIBlueprint, Tag
+from pydantic import BaseModel, ConfigDict, Field
+
+from coupon_workers.access.api_key import LONGEST_NAME, KeyRecord, create_key, list_keys, revoke_key
+from coupon_workers.access.principal import Scope
+from coupon_workers.runtime.clock import rfc3339
+from web.auth import require
+from web.context import services, web_of_app
+from web.idempotent import idempotent, idempotent_but
+from web.page import PageQuery, bad_cursor, page, read_cursor
+
+api = APIBlueprint("keys", __name__, abp_tags=[Tag(name="API keys", description="Who may call, with which scope")])
+
+
+class KeyBody(BaseModel):
+    """A key to make."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)] = Field(examples=["storefront of the app"])
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+    signed: bool = Field(False, description="its requests must be signed")
+
+
+class KeyAnswer(BaseModel):
+    """A key, without the key."""
+
+    key_id: str
+    name: str
+    scopes: list[str]
+    signed: bool
+    created_at: str
+    revoked_at: str | None
+
+
+class NewKeyAnswer(KeyAnswer):
+    """A key just made. ``key`` is shown in this answer only; a repetition of the request has null."""
+
+    key: str | None
+
+
+class KeyPage(BaseModel):
+    """Keys, newest first."""
+
+    items: list[KeyAnswer]
+    next_cursor: str | None
+
+
+class KeyPath(BaseModel):
+    """The key in the path."""
+
+    key_id: str
+
+
+@api.post("/v1/api-keys", summary="Make an API key", responses={201: NewKeyAnswer})
+@require("admin")
+@idempotent_but("key")
+def post_key(body: KeyBody) -> Any:
+    """The key is shown once. Under an `Idempotency-Key` a repetition tells of the same key and has `"key": null`: the
+    key itself is kept nowhere. Revoke it and make another if it was lost."""
+    made = create_key(services().engine, name=body.name, scopes=body.scopes, signed=body.signed)
+    return {"key": made.key, **_show(made.record)}, 201
+
+
+@api.get("/v1/api-keys", summary="List API keys", responses={200: KeyPage})
+@require("admin")
+def get_keys(query: PageQuery) -> Any:
+    """Newest first, the revoked ones too."""
+    before = _position(query.cursor)
+    keys = list_keys(services().engine, limit=query.limit + 1, before=before)
+    return page(keys, query.limit, _show, lambda key: [key.created_at.isoformat(), key.key_id])
+
+
+@api.delete("/v1/api-keys/<key_id>", summary="Revoke an API key", responses={200: KeyAnswer})
+@require("admin")
+@idempotent
+def delete_key(path: KeyPath) -> Any:
+    """It opens nothing any more: here at once, in other processes within five seconds. Revoking it again changes
+    nothing."""
+    record = revoke_key(services().engine, path.key_id)
+    web_of_app().keys.forget(record.key_id)
+    return _show(record)
+
+
+def _show(key: KeyRecord) -> dict[str, Any]:
+    return {
+        "key_id": key.key_id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "signed": key.signed,
+        "created_at": rfc3339(key.created_at),
+        "revoked_at": rfc3339(key.revoked_at) if key.revoked_at else None,
+    }
+
+
+def _position(cursor: str | None) -> tuple[datetime, str] | None:
+    position = read_cursor(cursor, str, str)
+    if position is None:
+        return None
+    try:
+        created_at = datetime.fromisoformat(position[0])
+    except ValueError:
+        raise bad_cursor() from None
+    if created_at.tzinfo is None:
+        raise bad_cursor()
+    return created_at, position[1]

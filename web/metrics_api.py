@@ -1,0 +1,62 @@
+"""``GET /metrics``: Prometheus reads it (API.md, Operations)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Response
+from flask_openapi3 import APIBlueprint, Tag
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
+from coupon_workers.runtime.queue_depth import pending_depths
+from web.auth import require
+from web.context import services, web_of_app
+
+api = APIBlueprint("metrics", __name__, abp_tags=[Tag(name="Operations")])
+
+_TEXT = {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
+@api.get("/metrics", summary="Metrics for Prometheus", responses={200: _TEXT})
+@require("ops")
+def get_metrics() -> Response:
+    """Counts of all processes of this front, at most a second old, and the depth of the queues at this moment."""
+    return Response(exposition([*_message_gauges(), *_claim_gauges()]), content_type=CONTENT_TYPE)
+
+
+def _message_gauges() -> Iterator[Metric]:
+    """A store that does not answer leaves its gauges out: an old or a made-up number would hide it."""
+    depth = GaugeMetricFamily("coupon_queue_depth", "Messages that wait.", labels=["queue"])
+    age = GaugeMetricFamily("coupon_queue_age_seconds", "Age of the oldest message that waits.", labels=["queue"])
+    dead = GaugeMetricFamily("coupon_queue_dead_letters", "Messages that were given up.", labels=["queue"])
+    try:
+        for queue in web_of_app().queues.depths():
+            depth.add_metric([queue.name], queue.depth)
+            age.add_metric([queue.name], (queue.age_ms or 0) / 1000)
+            dead.add_metric([queue.name], queue.dead_letters)
+    except StoreUnavailable:
+        yield _up("broker", False)
+        return
+    yield from (_up("broker", True), depth, age, dead)
+
+
+def _claim_gauges() -> Iterator[Metric]:
+    try:
+        pending = pending_depths(services().redis)
+    except StoreUnavailable:
+        yield _up("redis", False)
+        return
+    oldest_ms = pending[0].oldest_age_ms if pending else 0
+    yield _up("redis", True)
+    yield GaugeMetricFamily(
+        "coupon_pending_claims", "Accepted claims that are not settled.", value=sum(bucket.depth for bucket in pending)
+    )
+    yield GaugeMetricFamily(
+        "coupon_pending_claims_age_seconds", "Age of the oldest claim that is not settled.", value=oldest_ms / 1000
+    )
+
+
+def _up(store: str, answers: bool) -> Metric:
+    return GaugeMetricFamily(f"coupon_{store}_up", f"Whether the {store} answers.", value=float(answers))

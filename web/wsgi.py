@@ -1,0 +1,23 @@
+"""What a worker process of the web server runs: its own connections, made after the fork, and the application on them.
+
+A factory for WSGI servers: ``web.wsgi:application`` takes no argument and returns the application.
+"""
+
+from __future__ import annotations
+
+from flask_openapi3 import OpenAPI
+
+from coupon_workers.runtime import metrics
+from coupon_workers.runtime.orphan import end_with_parent
+from coupon_workers.runtime.process import make_services
+from coupon_workers.runtime.settings import settings
+from coupon_workers.runtime.structured_log import configure_logs
+from web.app import create_app
+
+
+def application() -> OpenAPI:
+    """The application of this process, which ends when the server's master does, even by ``kill -9``."""
+    end_with_parent()
+    configure_logs(settings())
+    metrics.flush_for_ever()
+    return create_app(make_services(settings()))
