@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dramatiq
-from coupon_workers.scheduling.history import prune_history as prune
 
 from actors.process_services import services
 from coupon_workers.runtime.task import Queue
+from coupon_workers.scheduling.history import prune_history as prune
 
 
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1)

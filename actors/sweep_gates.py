@@ -8,8 +8,11 @@ from actors.process_services import services
 from coupon_workers.claiming.gate_sweep import sweep_gates as sweep
 from coupon_workers.runtime.task import Queue
 
+MAX_AGE_MS = 10_000
+"""While no worker runs these messages pile up; one fresh pass does the work of all the old ones."""
 
-@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0)
+
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0, max_age=MAX_AGE_MS)
 def sweep_gates() -> None:
     """One pass. Not retried: the next one comes in seconds."""
     sweep(services())

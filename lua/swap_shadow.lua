@@ -35,6 +35,18 @@ if known and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(known) > tonumber(A
   return { 'STALE' }
 end
 
+-- What the settling would read a claim from; anything else is left for it to set aside. An error in the midst of the
+-- swap would leave half of it.
+local function is_claim(field)
+  for _, name in ipairs({ 'c', 's', 't', 'e' }) do
+    if not field[name] or not string.match(field[name], '^%d+$') or #field[name] > 19 then
+      return false
+    end
+  end
+  return field.u and field.u ~= '' and field.r and field.d and field.h
+end
+
+local days = ',' .. ARGV[5] .. ','
 local pending = 0
 local claims = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
@@ -42,8 +54,7 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
   for i = 1, #entry[2], 2 do
     field[entry[2][i]] = entry[2][i + 1]
   end
-  -- An entry no claim can be read from is left for the settling to set aside.
-  if field.c and field.u and field.r and tonumber(field.s) then
+  if is_claim(field) then
     local request = field.u .. ' ' .. field.r
     local stored = redis.call('HGET', KEYS[10], request)
     if stored and string.sub(stored, 1, #field.c + 1) == field.c .. ' ' then
@@ -61,7 +72,7 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
         count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
       end
       redis.call('HSET', KEYS[9], field.u, (count + 1) .. ' ' .. math.max(seq, tonumber(field.s)))
-      if field.d and field.d ~= '' then
+      if field.d ~= '' and string.find(days, ',' .. field.d .. ',', 1, true) then
         redis.call('HINCRBY', KEYS[11] .. field.d, field.u, 1)
       end
     end

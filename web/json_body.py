@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from threading import get_ident
+from time import monotonic
+from typing import IO, Any, NoReturn
 
 from flask import Request
 
 from web.problem import ProblemError
+from web.stalled_body import waiting_since_s
 
 JSON_TYPE = "application/json"
 
@@ -27,7 +30,8 @@ class StrictRequest(Request):
         """
         parsed = self.__dict__.get("_parsed_json")
         if parsed is None:
-            if not force and self.mimetype != JSON_TYPE:
+            # The plain spelling needs no parsing of its parameters; nearly all clients send it.
+            if not force and self.environ.get("CONTENT_TYPE") != JSON_TYPE and self.mimetype != JSON_TYPE:
                 raise ProblemError(415, "UNSUPPORTED_MEDIA_TYPE", f"the body must be {JSON_TYPE}")
             parsed = self.__dict__["_parsed_json"] = parse_object(self.get_data())
         return parsed
@@ -44,21 +48,37 @@ class StrictRequest(Request):
         return body.decode(errors="replace") if as_text else body
 
     def _read_body(self) -> bytes:
-        limit = self.max_content_length or MOST_BODY
-        body: bytes
-        if (length := self.environ.get("CONTENT_LENGTH")) and length.isdecimal():
-            if len(length) > 18 or int(length) > limit:
+        environ = self.environ
+        told = environ.get("CONTENT_LENGTH")
+        if told:
+            # The limit is looked up only for a body that may reach it.
+            length = int(told) if told.isdecimal() and len(told) < 19 else 2**63
+            if length > MOST_BODY and length > (limit := self._limit()):
                 raise too_large(limit)
-            body = self.environ["wsgi.input"].read(int(length))
-            if len(body) < int(length):
+            body = _read(environ["wsgi.input"], length)
+            if len(body) < length:
                 raise ProblemError(400, "INCOMPLETE_BODY", "the body ended before its length was reached")
-        elif self.environ.get("HTTP_TRANSFER_ENCODING"):
-            body = self.environ["wsgi.input"].read(limit + 1)
-            if len(body) > limit:
-                raise too_large(limit)
-        else:
-            body = b""
+            return body
+        if not environ.get("HTTP_TRANSFER_ENCODING"):
+            return b""
+        limit = self._limit()
+        body = _read(environ["wsgi.input"], limit + 1)
+        if len(body) > limit:
+            raise too_large(limit)
         return body
+
+    def _limit(self) -> int:
+        return self.max_content_length or MOST_BODY
+
+
+def _read(stream: IO[bytes], most: int) -> bytes:
+    """Read as long as the client takes, under the eyes of ``web/stalled_body.py``."""
+    reader = get_ident()
+    waiting_since_s[reader] = monotonic()
+    try:
+        return stream.read(most)
+    finally:
+        del waiting_since_s[reader]
 
 
 def too_large(limit: int) -> ProblemError:

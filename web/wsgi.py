@@ -13,6 +13,7 @@ from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.settings import settings
 from coupon_workers.runtime.structured_log import configure_logs
 from web.app import create_app
+from web.stalled_body import end_stalled_bodies
 
 
 def application() -> OpenAPI:
@@ -20,4 +21,5 @@ def application() -> OpenAPI:
     end_with_parent()
     configure_logs(settings())
     metrics.flush_for_ever()
+    end_stalled_bodies(settings().http_port)
     return create_app(make_services(settings()))

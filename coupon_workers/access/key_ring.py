@@ -126,7 +126,8 @@ class KeyRing:
                 self._known = dict(self._confirmed(held, live, asked_s))
             self._away_until_s = None
         finally:
-            self._refreshing = None
+            with self._lock:  # whoever starts us holds it until our future is noted: it must not be noted afterwards
+                self._refreshing = None
 
     def _confirmed(self, held: dict[str, _Known], live: dict[str, Principal], asked_s: float) -> Any:
         for key, known in self._known.items():

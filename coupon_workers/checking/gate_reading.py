@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import redis
 from redis.exceptions import RedisError
@@ -14,8 +15,10 @@ from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
 from coupon_workers.claiming.pending import PendingClaim, read_pending
 from coupon_workers.errors import StoreUnavailable
 
-CHUNK = 1_000
-"""Fields of a hash that are read, and looked up in the database, at a time."""
+CHUNK = 2_000
+"""Fields of hashes that are read, and looked up in the database, at a time."""
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +81,22 @@ def queued_claims(client: redis.Redis, keys: BucketKeys) -> list[PendingClaim]:
     return claims
 
 
-def hash_chunks(client: redis.Redis, key: str) -> Iterator[dict[str, str]]:
-    """The fields of a hash, some ``CHUNK`` at a time; a field may come twice. Raises ``StoreUnavailable``."""
-    cursor = 0
-    while True:
-        with gate_errors():
-            reply: Any = client.hscan(key, cursor, count=CHUNK)
-        cursor, fields = reply
-        items = [(field.decode(), value.decode()) for field, value in fields.items()]
-        for start in range(0, len(items), CHUNK):  # a small hash comes as a whole, whatever was asked for
-            yield dict(items[start : start + CHUNK])
-        if cursor == 0:
-            return
+def hash_fields(client: redis.Redis, keys: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Each (key, field, value) of hashes; a field may come twice. Raises ``StoreUnavailable``."""
+    for key in keys:
+        cursor = 0
+        while True:
+            with gate_errors():
+                reply: Any = client.hscan(key, cursor, count=CHUNK)
+            cursor, fields = reply
+            for field, value in fields.items():
+                yield key, field.decode(), value.decode()
+            if cursor == 0:
+                break
+
+
+def chunks(items: Iterable[Item], size: int = CHUNK) -> Iterator[list[Item]]:
+    """The items, ``size`` at a time: many small hashes are looked up together, a large one part by part."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
 from coupon_workers.checking.claim_end import claim_ends
-from coupon_workers.checking.gate_reading import gate_errors, hash_chunks, known_buckets, queued_claims
+from coupon_workers.checking.gate_reading import gate_errors, hash_fields, known_buckets, queued_claims
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.runtime.services import Services
 
@@ -24,31 +22,22 @@ def no_lost_claim(services: Services) -> list[Breach]:
     """
     breaches: list[Breach] = []
     for keys in known_buckets(services.redis):
-        for claim_ids in _marked(services, keys):
-            breaches += _without_entry(services, keys, claim_ids)
-            if len(breaches) >= BREACH_LIMIT:
-                return breaches[:BREACH_LIMIT]
-    return breaches
+        breaches += _without_entry(services, keys)
+        if len(breaches) >= BREACH_LIMIT:
+            break
+    return breaches[:BREACH_LIMIT]
 
 
-def _marked(services: Services, keys: BucketKeys) -> Iterator[dict[int, str]]:
-    """Claim ids that either hash calls queued → the request, "" when only the claims hash names them."""
-    for chunk in hash_chunks(services.redis, keys.claims):
-        yield {int(claim_id): "" for claim_id in chunk}
-    for chunk in hash_chunks(services.redis, keys.requests):
-        pairs = ((request, stored.partition(" ")) for request, stored in chunk.items())
-        yield {int(claim_id): request for request, (claim_id, _, state) in pairs if state == QUEUED}
-
-
-def _without_entry(services: Services, keys: BucketKeys, marked: dict[int, str]) -> list[Breach]:
+def _without_entry(services: Services, keys: BucketKeys) -> list[Breach]:
+    marked = _marked(services, keys)
     if not marked:
         return []
     in_stream = {claim.claim_id for claim in queued_claims(services.redis, keys)}
-    absent = {
-        claim_id: request
+    absent = [
+        claim_id
         for claim_id, request in marked.items()
         if claim_id not in in_stream and _still_marked(services, keys, claim_id, request)
-    }
+    ]
     ends = claim_ends(services, absent)
     return [
         Breach(
@@ -61,9 +50,22 @@ def _without_entry(services: Services, keys: BucketKeys, marked: dict[int, str])
     ]
 
 
+def _marked(services: Services, keys: BucketKeys) -> dict[int, str]:
+    """Claim ids that either hash calls queued → the request, "" when only the claims hash names them.
+
+    As many as the backlog limit allows, in a sound system.
+    """
+    marked = {int(claim_id): "" for _, claim_id, _ in hash_fields(services.redis, [keys.claims])}
+    for _, request, stored in hash_fields(services.redis, [keys.requests]):
+        claim_id, _, state = stored.partition(" ")
+        if state == QUEUED:
+            marked[int(claim_id)] = request
+    return marked
+
+
 def _still_marked(services: Services, keys: BucketKeys, claim_id: int, request: str) -> bool:
     with gate_errors():
-        if not request:
-            return bool(services.redis.hexists(keys.claims, str(claim_id)))
-        stored = services.redis.hget(keys.requests, request)
+        if services.redis.hexists(keys.claims, str(claim_id)):
+            return True
+        stored = services.redis.hget(keys.requests, request) if request else None
     return stored == f"{claim_id} {QUEUED}".encode()

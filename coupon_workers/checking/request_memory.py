@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
-from coupon_workers.checking.claim_end import claim_ends
-from coupon_workers.checking.gate_reading import CHUNK, gate_errors, hash_chunks, warm_buckets
+from coupon_workers.checking.claim_end import ClaimEnd, claim_ends
+from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, warm_buckets
 from coupon_workers.checking.no_lost_claim import QUEUED
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.claiming.key import BucketKeys, bucket_of
@@ -18,13 +18,14 @@ from coupon_workers.runtime.services import Services
 
 RULE = "request_memory"
 
-_SETTLED = text("""
-    (SELECT coupon_id AS claim_id, user_id, request_id, 'issued' AS state FROM coupon
-      WHERE template_id = :template_id AND coupon_id > :after ORDER BY coupon_id LIMIT :page)
-     UNION ALL
-    (SELECT claim_id, user_id, request_id, reason FROM claim_rejection
-      WHERE template_id = :template_id AND claim_id > :after ORDER BY claim_id LIMIT :page)
-     ORDER BY claim_id LIMIT :page
+PAGE = 5_000
+_COUPONS = text("""
+    SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state FROM coupon
+     WHERE (template_id, coupon_id) > (:template_id, :claim_id) ORDER BY template_id, coupon_id LIMIT :page
+""")
+_REJECTIONS = text("""
+    SELECT claim_id, template_id, user_id, request_id, reason AS state FROM claim_rejection
+     WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
 """)
 
 
@@ -37,60 +38,62 @@ def request_memory(services: Services) -> list[Breach]:
     for found in _all(services):
         breaches += found
         if len(breaches) >= BREACH_LIMIT:
-            return breaches[:BREACH_LIMIT]
-    return breaches
+            break
+    return breaches[:BREACH_LIMIT]
 
 
 def _all(services: Services) -> Iterator[list[Breach]]:
     buckets = warm_buckets(services.redis)
-    counts = {keys.template_id: 0 for keys in buckets}
+    template_of = {keys.requests: keys.template_id for keys in buckets}
+    for chunk in chunks(hash_fields(services.redis, template_of)):
+        yield _told_otherwise(services, template_of, chunk)
+    bucket_count: dict[int, int] = {}
     for keys in buckets:
-        counts[keys.template_id] += 1
-        for chunk in hash_chunks(services.redis, keys.requests):
-            yield _told_otherwise(services, keys, chunk)
-    for template_id, bucket_count in counts.items():
-        for page in _settled(services, template_id):
-            yield _forgotten(services, template_id, bucket_count, page)
+        bucket_count[keys.template_id] = bucket_count.get(keys.template_id, 0) + 1
+    for page in _settled(services):
+        yield _forgotten(services, bucket_count, [row for row in page if row.template_id in bucket_count])
 
 
-def _told_otherwise(services: Services, keys: BucketKeys, chunk: dict[str, str]) -> list[Breach]:
+def _told_otherwise(
+    services: Services, template_of: Mapping[str, int], chunk: Sequence[tuple[str, str, str]]
+) -> list[Breach]:
     """Fields that name an end the database does not know of that claim."""
-    remembered: dict[int, tuple[str, str, str]] = {}
-    for request, stored in chunk.items():
+    remembered: dict[int, ClaimEnd] = {}
+    for key, request, stored in chunk:
         user_id, _, request_id = request.partition(" ")
-        told_id, _, state = stored.partition(" ")
+        claim_id, _, state = stored.partition(" ")
         if state != QUEUED:
-            remembered[int(told_id)] = (user_id, request_id, state)
+            remembered[int(claim_id)] = ClaimEnd(template_of[key], user_id, request_id, state)
     ends = claim_ends(services, remembered)
-    breaches = []
-    for claim_id, (user_id, request_id, state) in remembered.items():
-        end = ends.get(claim_id)
-        if end is None or tuple(end) != (keys.template_id, user_id, request_id, state):
-            actual = f"claim {claim_id} {state}"
-            breaches.append(Breach(RULE, _subject(keys.template_id, user_id, request_id), str(end), actual))
-    return breaches
+    return [
+        Breach(RULE, _subject(memory), str(ends.get(claim_id)), f"claim {claim_id} {memory.state}")
+        for claim_id, memory in remembered.items()
+        if ends.get(claim_id) != memory
+    ]
 
 
-def _settled(services: Services, template_id: int) -> Iterator[list[Any]]:
-    """Every settled claim of a template, a page at a time."""
-    after = 0
-    while True:
-        with snapshot(services) as connection:
-            page = list(connection.execute(_SETTLED, {"template_id": template_id, "after": after, "page": CHUNK}))
-        if not page:
-            return
-        yield page
-        after = page[-1].claim_id
+def _settled(services: Services) -> Iterator[list[Any]]:
+    """Every settled claim, a page at a time, by the indexes."""
+    for statement in (_COUPONS, _REJECTIONS):
+        template_id, claim_id = 0, 0
+        while True:
+            after = {"template_id": template_id, "claim_id": claim_id, "page": PAGE}
+            with snapshot(services) as connection:
+                page = list(connection.execute(statement, after))
+            if not page:
+                break
+            yield page
+            template_id, claim_id = page[-1].template_id, page[-1].claim_id
 
 
-def _forgotten(services: Services, template_id: int, bucket_count: int, page: list[Any]) -> list[Breach]:
+def _forgotten(services: Services, bucket_count: Mapping[int, int], page: Sequence[Any]) -> list[Breach]:
     """Settled claims whose request the gate does not know, or knows as another claim.
 
     A claim rejected as DUPLICATE is not its request's answer: the claim that it doubles is.
     """
     pipeline = services.redis.pipeline(transaction=False)
     for row in page:
-        keys = BucketKeys(template_id, bucket_of(row.user_id, bucket_count))
+        keys = BucketKeys(row.template_id, bucket_of(row.user_id, bucket_count[row.template_id]))
         pipeline.hget(keys.requests, f"{row.user_id} {row.request_id}")
     with gate_errors():
         memory = pipeline.execute()
@@ -100,10 +103,10 @@ def _forgotten(services: Services, template_id: int, bucket_count: int, page: li
         if stored is not None and (claim_id == str(row.claim_id) or row.state == RejectionReason.DUPLICATE):
             continue
         actual = "forgotten" if stored is None else f"claim {stored.decode()}"
-        subject = _subject(template_id, row.user_id, row.request_id)
+        subject = _subject(ClaimEnd(row.template_id, row.user_id, row.request_id, row.state))
         breaches.append(Breach(RULE, subject, f"claim {row.claim_id} {row.state}", actual))
     return breaches
 
 
-def _subject(template_id: int, user_id: str, request_id: str) -> str:
-    return f"template {template_id} user {user_id} request {request_id}"
+def _subject(memory: ClaimEnd) -> str:
+    return f"template {memory.template_id} user {memory.user_id} request {memory.request_id}"

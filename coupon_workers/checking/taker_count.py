@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
-from coupon_workers.checking.gate_reading import gate_errors, hash_chunks, queued_claims, warm_buckets
+from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, queued_claims, warm_buckets
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.claiming.key import BucketKeys
@@ -18,63 +17,96 @@ from coupon_workers.runtime.services import Services
 RULE = "taker_count"
 
 _HELD = text("""
-    SELECT user_id, coupon_id FROM coupon
-     WHERE template_id = :template_id AND user_id = ANY(CAST(:users AS text[]))
+    SELECT template_id, user_id, coupon_id
+      FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
+      JOIN coupon USING (user_id, template_id)
 """)
 
+Taker = tuple[BucketKeys, str]
 Counts = tuple[int, int]
 """What the gate counts of a user, and what he has."""
+
+Queued = Mapping[BucketKeys, Mapping[int, str]]
+"""The claims of each bucket's pending stream: claim id → user."""
 
 
 def taker_count(services: Services, patience_s: float = PATIENCE_S) -> list[Breach]:
     """Users of warm templates whom the gate counts wrongly.
 
-    The two stores are read one after the other, so a user found wrong is read again until he is right, moves, or
-    stays wrong for ``patience_s`` seconds. Raises ``StoreUnavailable``.
+    The two stores are read one after the other, so a user found wrong is read again until he is right, or stays wrong
+    for ``patience_s`` seconds. Raises ``StoreUnavailable``.
     """
-    suspects: dict[BucketKeys, dict[str, Counts]] = {}
-    for keys in warm_buckets(services.redis):
-        wrong: dict[str, Counts] = {}
-        for chunk in hash_chunks(services.redis, keys.takers):
-            wrong |= _wrong(services, keys, list(chunk))
-        if wrong:
-            suspects[keys] = wrong
-    for last in looks(patience_s if suspects else 0):
+    suspects = _first_look(services)
+    for last in looks(patience_s):
         if not suspects or last:
             break
-        suspects = _still_wrong(services, suspects)
+        suspects = _look_again(services, list(suspects))
     return [
         Breach(RULE, f"template {keys.template_id} user {user_id}", f"{held} coupons and queued claims", f"{counted}")
-        for keys, wrong in suspects.items()
-        for user_id, (counted, held) in sorted(wrong.items())
+        for (keys, user_id), (counted, held) in suspects.items()
     ][:BREACH_LIMIT]
 
 
-def _still_wrong(
-    services: Services, suspects: dict[BucketKeys, dict[str, Counts]]
-) -> dict[BucketKeys, dict[str, Counts]]:
-    """The suspects that a new reading finds wrong too."""
-    again = {keys: _wrong(services, keys, list(users)) for keys, users in suspects.items()}
-    return {keys: wrong for keys, wrong in again.items() if wrong}
+def _first_look(services: Services) -> dict[Taker, Counts]:
+    """All takers, against streams read once: whoever moves meanwhile is suspected, and looked at again."""
+    buckets = {keys.takers: keys for keys in warm_buckets(services.redis)}
+    queued = _queued(services, buckets.values())
+    suspects: dict[Taker, Counts] = {}
+    for chunk in chunks(hash_fields(services.redis, buckets)):
+        counted = {(buckets[key], user_id): _count(value) for key, user_id, value in chunk}
+        suspects |= _wrong(services, counted, queued)
+    return suspects
 
 
-def _wrong(services: Services, keys: BucketKeys, users: Sequence[str]) -> dict[str, Counts]:
-    if not users:
-        return {}
-    with gate_errors():
-        takers: Any = services.redis.hmget(keys.takers, list(users))
-    counted = {user: int((taker or b"0").split(b" ")[0]) for user, taker in zip(users, takers, strict=True)}
-    held = _held(services, keys, users)
-    return {user: (counted[user], held[user]) for user in users if counted[user] != held[user]}
+def _look_again(services: Services, takers: Sequence[Taker]) -> dict[Taker, Counts]:
+    """Those of ``takers`` that are wrong in a reading in the order count, stream, rows."""
+    counted: dict[Taker, int] = {}
+    for chunk in chunks(takers):
+        pipeline = services.redis.pipeline(transaction=False)
+        for keys, user_id in chunk:
+            pipeline.hget(keys.takers, user_id)
+        with gate_errors():
+            counted |= {
+                taker: _count(value.decode() if value else "0")
+                for taker, value in zip(chunk, pipeline.execute(), strict=True)
+            }
+    queued = _queued(services, {keys for keys, _ in takers})
+    wrong: dict[Taker, Counts] = {}
+    for chunk in chunks(takers):
+        wrong |= _wrong(services, {taker: counted[taker] for taker in chunk}, queued)
+    return wrong
 
 
-def _held(services: Services, keys: BucketKeys, users: Iterable[str]) -> Counter[str]:
-    """Coupon rows and claims of the pending stream that are no coupon rows yet, for each of the users."""
-    wanted = list(users)
-    queued = queued_claims(services.redis, keys)
+def _wrong(services: Services, counted: Mapping[Taker, int], queued: Queued) -> dict[Taker, Counts]:
+    held = _held(services, list(counted), queued)
+    return {taker: (count, held[taker]) for taker, count in counted.items() if count != held[taker]}
+
+
+def _held(services: Services, takers: Sequence[Taker], queued: Queued) -> Counter[Taker]:
+    """Coupon rows, and claims of the pending streams that are no coupon rows yet, for each of the takers."""
+    bucket_of = {(keys.template_id, user_id): keys for keys, user_id in takers}
+    arguments = {
+        "template_ids": [keys.template_id for keys, _ in takers],
+        "user_ids": [user_id for _, user_id in takers],
+    }
     with snapshot(services) as connection:
-        rows = list(connection.execute(_HELD, {"template_id": keys.template_id, "users": wanted}))
-    held = Counter(row.user_id for row in rows)
+        rows = list(connection.execute(_HELD, arguments))
+    held = Counter((bucket_of[row.template_id, row.user_id], row.user_id) for row in rows)
     issued = {row.coupon_id for row in rows}
-    held.update(claim.user_id for claim in queued if claim.claim_id not in issued)
+    users = set(takers)
+    for keys, claims in queued.items():
+        held.update(
+            (keys, user_id)
+            for claim_id, user_id in claims.items()
+            if claim_id not in issued and (keys, user_id) in users
+        )
     return held
+
+
+def _queued(services: Services, buckets: Iterable[BucketKeys]) -> Queued:
+    found = ((keys, queued_claims(services.redis, keys)) for keys in buckets)
+    return {keys: {claim.claim_id: claim.user_id for claim in claims} for keys, claims in found if claims}
+
+
+def _count(stored: str) -> int:
+    return int(stored.partition(" ")[0])

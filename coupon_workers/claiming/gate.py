@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import hiredis
-
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import ClaimOutcome
@@ -115,18 +113,12 @@ class ClaimGate:
         except AttributeError:
             connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
         answers = connection.ask(commands)
-        if type(answers[0]) is not list:
-            answers = self._load_and_ask(connection, commands, answers)
-        return answers
-
-    def _load_and_ask(self, connection: LeanConnection, commands: list[bytes], answers: list[Any]) -> list[Any]:
-        """A server that does not know the script learns it, and is asked again; other errors are told."""
-        if not str(answers[0]).startswith("NOSCRIPT"):
-            raise StoreUnavailable("Redis", str(answers[0]))
-        connection.ask([pack("SCRIPT", "LOAD", self._script.source)])
-        answers = connection.ask(commands)
-        if any(isinstance(answer, hiredis.ReplyError) for answer in answers):
-            raise StoreUnavailable("Redis", str(answers[0]))
+        for answer in answers:
+            if type(answer) is not list:
+                if str(answer).startswith("NOSCRIPT"):
+                    # A server that does not know the script learns it; the caller asks again, as after a lost answer.
+                    connection.ask([pack("SCRIPT", "LOAD", self._script.source)])
+                raise StoreUnavailable("Redis", str(answer))
         return answers
 
 

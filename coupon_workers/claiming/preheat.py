@@ -66,7 +66,7 @@ def _explain_absence(connection: Connection, template_id: int) -> None:
     status = connection.scalar(text("SELECT status FROM coupon_template WHERE template_id = :id"), {"id": template_id})
     if status is None:
         raise NotFound("TEMPLATE_NOT_FOUND", f"there is no template {template_id}")
-    raise Conflict("INVALID_STATUS", f"a template that is {status} has nothing to preheat", status=status)
+    raise Conflict("INVALID_STATUS", f"a template that is {status} has nothing to preheat", current_status=status)
 
 
 def _preheat_bucket(services: Services, template_id: int, bucket: int) -> int:

@@ -11,7 +11,6 @@ from coupon_workers.checking.patience import PATIENCE_S
 from coupon_workers.checking.report import check_all
 from coupon_workers.checking.verdict_table import fact_table, verdict_table
 from coupon_workers.cli.connect import cli_settings
-from coupon_workers.errors import CouponWorkersError
 from coupon_workers.load.progress_bar import ProgressBar
 from coupon_workers.runtime.process import make_services
 
@@ -30,12 +29,9 @@ def check(patience_s: float) -> None:
 
     Reads only, and may run at any time, also under traffic.
     """
-    try:
-        services = make_services(cli_settings())
-        with ProgressBar() as bar:
-            report = check_all(services, patience_s=patience_s, begins=bar.names("checking"))
-    except CouponWorkersError as error:
-        raise click.ClickException(str(error)) from None
+    services = make_services(cli_settings())
+    with ProgressBar() as bar:
+        report = check_all(services, patience_s=patience_s, begins=bar.names("checking"))
     console = Console()
     console.print(verdict_table(report.verdicts))
     console.print(fact_table(report.facts))

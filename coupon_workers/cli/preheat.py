@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.cli.connect import cli_settings
-from coupon_workers.errors import Conflict, CouponWorkersError, NotFound
+from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.load.progress_bar import ProgressBar
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.process import make_services
@@ -31,11 +31,8 @@ def preheat(template_ids: tuple[int, ...], every: bool) -> None:
     """
     if bool(template_ids) == every:
         raise click.UsageError("name templates, or say --all")
-    try:
-        services = make_services(cli_settings())
-        problems = preheat_each(services, claimable_templates(services) if every else template_ids)
-    except CouponWorkersError as error:
-        raise click.ClickException(str(error)) from None
+    services = make_services(cli_settings())
+    problems = preheat_each(services, claimable_templates(services) if every else template_ids)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:

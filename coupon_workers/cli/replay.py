@@ -16,7 +16,7 @@ from rich.table import Table
 from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.checking.verdict_table import fact_table, verdict_table
 from coupon_workers.cli.connect import cli_settings
-from coupon_workers.errors import CouponWorkersError, InvalidInput
+from coupon_workers.errors import InvalidInput
 from coupon_workers.load.admin_client import AdminClient
 from coupon_workers.load.claim_client import ClaimClient
 from coupon_workers.load.http_request import Address
@@ -50,21 +50,16 @@ def replay(file: Path, stock: int, limit: int, concurrency: int, rate: float | N
     FILE is a CSV with the columns User_id, Coupon_id, Discount_rate (150:20 or 0.9, in yuan) and Date_received. The
     same file with the same options replays the same requests on the same templates. Exits 1 when a rule is broken.
     """
+    settings = cli_settings()
     try:
-        settings = cli_settings()
         plan = plan_receipts(file, stock=stock, limit=limit)
     except InvalidInput as error:
         raise click.ClickException(f"{file}: {error}") from None
-    except CouponWorkersError as error:
-        raise click.ClickException(str(error)) from None
     console = Console()
     console.print(_row_table(plan.count))
     if not plan.templates:
         raise click.ClickException(f"{file}: no receipt to replay")
-    try:
-        report = run_replay(settings, plan, console, concurrency=concurrency, rate=rate)
-    except CouponWorkersError as error:
-        raise click.ClickException(str(error)) from None
+    report = run_replay(settings, plan, console, concurrency=concurrency, rate=rate)
     if not report.holds:
         sys.exit(1)
 

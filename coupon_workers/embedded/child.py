@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from coupon_workers.embedded.output import Output
 from coupon_workers.embedded.spawner import spawn

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from coupon_workers.embedded.child import ChildProcess
 from coupon_workers.embedded.keeper import Keeper, Restartable

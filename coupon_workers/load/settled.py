@@ -48,13 +48,12 @@ def wait_until_settled(
             queued = queued_claims_left(services, template_ids)
         except StoreUnavailable:
             queued = None
+        if queued is not None and left is not None:
+            left(queued)
         if queued == 0:
             return
-        if queued is not None:
-            if left is not None:
-                left(queued)
-            if fewest is None or queued < fewest:
-                fewest, moved_at = queued, time.monotonic()
+        if queued is not None and (fewest is None or queued < fewest):
+            fewest, moved_at = queued, time.monotonic()
         if time.monotonic() - moved_at > stalled_after_s:
             raise NotSettled(f"{fewest} claims are queued and nothing has moved for {stalled_after_s:g} s")
         time.sleep(_LOOK_EVERY_S)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
-
-import redis
 
 from coupon_workers.runtime.broker import make_broker
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.dramatiq_post import DramatiqPost
 from coupon_workers.runtime.redis_client import make_redis
-from coupon_workers.runtime.services import NextId, Services
+from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.worker_number import LeasedIds
 
@@ -31,19 +28,6 @@ def make_services(settings: Settings, *, broker: Broker | None = None) -> Servic
         engine=make_engine(settings),
         redis=client,
         post=DramatiqPost(broker or make_broker(settings, for_workers=False)),
-        next_id=_lazy_ids(client),
+        next_id=LeasedIds(client).next_id,
         clock=utc_now,
     )
-
-
-def _lazy_ids(client: redis.Redis) -> NextId:
-    """A worker number is leased when the first identity is asked for: most processes never need one."""
-    ids: LeasedIds | None = None
-
-    def next_id(route: int) -> int:
-        nonlocal ids
-        if ids is None:
-            ids = LeasedIds(client, lambda: time.time_ns() // 1_000_000)
-        return ids.next_id(route)
-
-    return next_id

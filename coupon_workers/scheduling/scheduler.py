@@ -40,6 +40,7 @@ class Scheduler:
         self._leader = leader or Leader(engine)
         self._clock = clock
         self._outages = OutageLog()
+        self._mistaken: set[str] = set()
 
     def tick(self) -> None:
         """Send everything that is due, if this process leads. Outages are logged, and healed by the next tick."""
@@ -67,10 +68,13 @@ class Scheduler:
                 return
             try:
                 self._bring_up_to_date(job, newest.get(job.name), leadership, now)
+                self._mistaken.discard(job.name)
             except StoreUnavailable:
                 raise
             except Exception:  # noqa: BLE001 - one job's mistake must not keep the others from running
-                _log.exception("job_not_sent", job=job.name)
+                if job.name not in self._mistaken:  # told once, tried at every tick
+                    _log.exception("job_not_sent", job=job.name)
+                self._mistaken.add(job.name)
 
     def _bring_up_to_date(self, job: Job, newest: Run | None, leadership: Leadership, now: datetime) -> None:
         if newest and newest.enqueued_at is None and newest.logical_at > job.oldest_due(now):

@@ -105,10 +105,7 @@ Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64
 TemplateNo = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Word = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9._-]{1,32}$")]
 """A channel: short, and without the commas and spaces that the gate's lists use."""
-ExternalId = Annotated[
-    Name,
-    BeforeValidator(_as_text, json_schema_input_type=Name | Annotated[int, Field(ge=0, le=MAX_EXACT)]),
-]
+ExternalId = Annotated[Name, BeforeValidator(_as_text)]
 """A name given elsewhere (product, category, tag): 1–64 characters, or an integer, read as its decimal text."""
 Currency = Annotated[
     str,

@@ -13,8 +13,9 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 MARGIN = timedelta(days=2)
 """Offsets reach this far beyond a window: clocks differ a little, and a late rejection still needs its day."""
 
-_STEP_S = 6 * 3600
-"""Two changes of a zone's offset are further apart than this, so that no pair of them hides between two looks."""
+_STEP_S = 24 * 3600
+"""Two changes of a zone's offset are weeks apart (the closest are Morocco's, around Ramadan): none hides between two
+looks."""
 
 
 def local_day_number(instant: datetime, timezone: str) -> int:

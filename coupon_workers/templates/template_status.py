@@ -2,13 +2,14 @@
 
 ::
 
-                 publish                 pause
-    draft ───────────────▶ scheduled ──────────────▶ paused
-      │ publish,              │ claim_start   ◀────── │
-      │ approval needed    active     resume          │
-      ▼                       │ claim_end             │ offline
-    pending_approval       ended ─── offline ──▶ offline
-                                                      archive: from anywhere ▶ archived
+    draft ── publish ──▶ scheduled ┄ claim_start ┄▶ active ┄ claim_end ┄▶ ended
+      │                      └────────────┬────────────┘
+      │ publish, where                    │ pause  ▲
+      │ approval is required              ▼        │ resume, to what the clock says
+      ▼                                 paused ────┘
+    pending_approval
+
+    offline: from scheduled, active, paused and ended; archive: from every status
 
 scheduled, active and ended are one stored state seen at three times: whichever of the words is stored, the clock says
 which is true.

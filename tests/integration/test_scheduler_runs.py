@@ -11,6 +11,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from sqlalchemy import Engine, text
+from structlog.testing import capture_logs
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.task import Queue, Task
@@ -155,7 +156,7 @@ def test_leaders_that_come_and_go_at_random_lose_and_double_no_run(
 
 
 def test_a_leader_that_is_followed_while_it_sends_writes_nothing_more(
-    engine: Engine, wire: Wire, clock: HandClock, capsys: pytest.CaptureFixture[str]
+    engine: Engine, wire: Wire, clock: HandClock
 ) -> None:
     """Its mark is refused, and told; the heir, who cannot know, sends the run again: tasks are safe to run twice."""
     slow, heir = schedulers(2, engine, wire, clock, [SWEEP])
@@ -167,10 +168,11 @@ def test_a_leader_that_is_followed_while_it_sends_writes_nothing_more(
         heir.tick()
 
     wire.then = stop_in_mid_send
-    slow.tick()
-    slow.tick()
+    with capture_logs() as told:
+        slow.tick()
+        slow.tick()
 
-    assert 1 == capsys.readouterr().out.count("job_run_mark_refused")
+    assert 1 == [line["event"] for line in told].count("job_run_mark_refused")
     assert [NOON, NOON] == wire.runs_of(SWEEP)
     with engine.connect() as connection:
         assert 1 == connection.scalar(text("SELECT count(*) FROM job_run"))
@@ -212,36 +214,38 @@ def test_every_missed_day_is_sent_in_order_after_the_broker_is_back(
     assert [NOON + timedelta(hours=-17 + 24 * n) for n in range(4)] == wire.runs_of(CLOSE)
 
 
-def test_an_outage_of_the_broker_is_told_once(
-    engine: Engine, wire: Wire, clock: HandClock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_outage_of_the_broker_is_told_once(engine: Engine, wire: Wire, clock: HandClock) -> None:
     """One line when it begins and one when it is over, with one attempt a tick in between."""
     [scheduler] = schedulers(1, engine, wire, clock, [SWEEP])
     wire.away = True
 
-    for _ in range(5):
+    with capture_logs() as told:
+        for _ in range(5):
+            scheduler.tick()
+        wire.away = False
         scheduler.tick()
-    wire.away = False
-    scheduler.tick()
 
-    told = capsys.readouterr().out
-    assert (1, 1) == (told.count("store_is_away"), told.count("store_is_back"))
+    events = [line["event"] for line in told if line["event"].startswith("store")]
+    assert ["store_is_away", "store_is_back"] == events
     assert 6 == wire.attempts
 
 
 def test_a_job_whose_task_cannot_be_made_does_not_hold_up_the_others(
     engine: Engine, wire: Wire, clock: HandClock
 ) -> None:
-    """A mistake in one row of the table."""
+    """A mistake in one row of the table, told once."""
 
     def mistake(_at: datetime) -> Task:
         raise ZeroDivisionError
 
     [scheduler] = schedulers(1, engine, wire, clock, [Job("mistaken", Every(2), mistake), SWEEP])
 
-    scheduler.tick()
+    with capture_logs() as told:
+        scheduler.tick()
+        scheduler.tick()
 
     assert [NOON] == wire.runs_of(SWEEP)
+    assert ["job_not_sent"] == [line["event"] for line in told if line["log_level"] == "error"]
 
 
 def test_the_scheduler_goes_on_after_its_backends_were_ended(engine: Engine, wire: Wire, clock: HandClock) -> None:

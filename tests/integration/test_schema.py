@@ -100,8 +100,7 @@ def test_coupons_and_their_flow_are_partitioned_by_hash_of_the_user(engine: Engi
         )
         unique = connection.scalars(
             text(
-                "SELECT pg_get_indexdef(indexrelid) FROM pg_index"
-                " WHERE indrelid = to_regclass(:table) AND indisunique"
+                "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = to_regclass(:table) AND indisunique"
             ),
             {"table": table},
         ).all()

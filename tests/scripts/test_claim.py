@@ -61,7 +61,7 @@ def test_the_bell_is_rung_once_until_it_is_answered_or_forgotten(script: ClaimSc
 def test_now_of_zero_is_the_clock_of_redis(script: ClaimScript) -> None:
     """One clock opens a sale for all fronts."""
     script.warm(start_ms=0)
-    seconds, micros = script.client.time()  # type: ignore[misc]
+    seconds, micros = script.client.time()
 
     accepted_ms = int(script.claim(now_ms=0)[1])
 

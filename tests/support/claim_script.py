@@ -11,6 +11,7 @@ import redis
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.runtime.lua_script import lua_script
 
+KEYS = BucketKeys(7_101)
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
 RATE = ":rate:"
@@ -22,11 +23,11 @@ class ClaimScript:
     """``lua/claim.lua`` on the keys of one bucket."""
 
     client: redis.Redis
-    keys: BucketKeys = BucketKeys(7_101)
+    keys: BucketKeys = KEYS
 
     def warm(self, *, stock: int = 10, **meta: str | int) -> None:
         """Write the keys of an open template without limits, except what ``meta`` says."""
-        fields: dict[str, str | int] = {
+        fields: dict[Any, Any] = {
             "version": 1,
             "total": stock,
             "status": "open",
@@ -38,7 +39,7 @@ class ClaimScript:
             "channels": "",
             "epoch": 0,
         }
-        self.client.hset(self.keys.meta, mapping=fields | meta)  # type: ignore[arg-type]
+        self.client.hset(self.keys.meta, mapping=fields | meta)
         self.client.set(self.keys.stock, stock)
         self.client.set(self.keys.generation, "g1")
 

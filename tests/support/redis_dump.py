@@ -11,7 +11,7 @@ def dump(client: redis.Redis, *, without: str = "") -> dict[bytes, tuple[Any, bo
     """Key → its serialised value, and whether it expires; keys that contain ``without`` are left out."""
     keys: Any = client.keys("*")
     return {
-        key: (client.dump(key), int(client.pttl(key)) >= 0)  # type: ignore[arg-type]
+        key: (client.dump(key), int(client.pttl(key)) >= 0)
         for key in keys
         if not without or without.encode() not in key
     }
@@ -20,7 +20,7 @@ def dump(client: redis.Redis, *, without: str = "") -> dict[bytes, tuple[Any, bo
 def snapshot(client: redis.Redis) -> dict[bytes, tuple[Any, int]]:
     """Key → its serialised value and what is left of its life in ms, 0 for ever: what ``restore`` takes."""
     keys: Any = client.keys("*")
-    return {key: (client.dump(key), max(0, int(client.pttl(key)))) for key in keys}  # type: ignore[arg-type]
+    return {key: (client.dump(key), max(0, int(client.pttl(key)))) for key in keys}
 
 
 def restore(client: redis.Redis, kept: dict[bytes, tuple[Any, int]]) -> None:

@@ -74,9 +74,9 @@ class Sale:
         stored: Any = self.services.redis.hget(key, field)
         return None if stored is None else stored.decode()
 
-    def add_entry(self, **fields: str | int | bytes) -> str:
+    def add_entry(self, fields: dict[Any, Any]) -> str:
         """Put an entry of our own into the pending stream; its id."""
-        entry_id: Any = self.services.redis.xadd(self.keys.pending, fields)  # type: ignore[arg-type]
+        entry_id: Any = self.services.redis.xadd(self.keys.pending, fields)
         return str(entry_id.decode())
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
@@ -86,11 +86,11 @@ class Sale:
 
     def coupons(self) -> dict[int, str]:
         """Coupon number → user."""
-        return dict(self.rows("SELECT coupon_id, user_id FROM coupon WHERE template_id = :template_id"))  # type: ignore[arg-type]
+        return dict(self.rows("SELECT coupon_id, user_id FROM coupon WHERE template_id = :template_id"))
 
     def rejections(self) -> dict[int, str]:
         """Claim id → reason."""
-        return dict(self.rows("SELECT claim_id, reason FROM claim_rejection WHERE template_id = :template_id"))  # type: ignore[arg-type]
+        return dict(self.rows("SELECT claim_id, reason FROM claim_rejection WHERE template_id = :template_id"))
 
     @property
     def books(self) -> dict[str, Any]:

@@ -1,0 +1,82 @@
+"""``coupon-workers``: every command by name, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from coupon_workers.errors import CouponWorkersError, SettingsError
+
+COMMANDS = {
+    "up": ("coupon_workers.cli.up", "up"),
+    "env": ("coupon_workers.cli.env", "env"),
+    "migrate": ("coupon_workers.cli.migrate", "migrate"),
+    "keys": ("coupon_workers.cli.keys", "keys"),
+    "queues": ("coupon_workers.cli.queues", "queues"),
+    "dead-letters": ("coupon_workers.cli.queues", "dead_letters"),
+    "preheat": ("coupon_workers.cli.preheat", "preheat"),
+    "demo": ("coupon_workers.cli.demo", "demo"),
+    "replay": ("coupon_workers.cli.replay", "replay"),
+    "check": ("coupon_workers.cli.check", "check"),
+}
+"""Name → module and attribute, in the order in which the help shows them."""
+
+
+class _BadSetting(click.ClickException):
+    exit_code = 2  # as for a wrong option
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported one at a time: a command pays for what it needs, and one that cannot be
+    loaded does not take the others with it. Errors of ours end any command with one line on standard error: exit 2
+    for a bad setting, as for a wrong option, else 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now; None when there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name]
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ImportError as error:
+            return _missing(cmd_name, error)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except CouponWorkersError as error:
+            failure = _BadSetting if isinstance(error, SettingsError) else click.ClickException
+            raise failure(" ".join(str(error).split())) from None
+
+
+def _missing(name: str, error: ImportError) -> click.Command:
+    reason = f"cannot be loaded: {error}"
+
+    @click.command(name, help=reason, context_settings={"ignore_unknown_options": True})
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def missing(arguments: tuple[str, ...]) -> None:
+        raise click.ClickException(f"{name} {reason}")
+
+    return missing
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="coupon-workers")
+def main() -> None:
+    """Coupons for peak traffic: run it, look into it, check it.
+
+    Settings come from COUPON_* variables; `coupon-workers env` prints those in force. Commands that need servers and
+    find none named use those of the `up` that runs in COUPON_DATA_DIR.
+    """
+
+
+if __name__ == "__main__":
+    main()

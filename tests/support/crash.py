@@ -1,0 +1,28 @@
+"""Dying at a named point: in a test the process lives on, so dying is an exception that nothing of ours catches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from coupon_workers.claiming import preheat, settlement
+
+
+class Crash(BaseException):
+    """The process died here."""
+
+
+@contextmanager
+def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
+    """Whoever passes ``point`` (see ``runtime/crash_point.py``) dies there."""
+
+    def crash_point(name: str) -> None:
+        if name == point:
+            raise Crash(name)
+
+    with monkeypatch.context() as patch:
+        for module in (settlement, preheat):
+            patch.setattr(module, "crash_point", crash_point)
+        yield
