@@ -40,7 +40,7 @@ def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
         # Confirms are off as shipped, and a kill then loses every message that was still on its way.
         return QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
     client = client_without_retries(url, WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS)
-    return PoisonProofRedisBroker(
+    return PoisonProofRedisBroker(  # type: ignore[no-untyped-call]  # dramatiq has no types for it
         client=client,
         middleware=_middleware(client),
         heartbeat_timeout=HEARTBEAT_MS,
@@ -64,5 +64,7 @@ class QuorumBroker(RabbitmqBroker):
     """RabbitMQ with quorum queues: replicated, and with a cap on deliveries of their own."""
 
     def _build_queue_arguments(self, queue_name: str) -> dict[str, Any]:
-        arguments: dict[str, Any] = super()._build_queue_arguments(queue_name)
+        arguments: dict[str, Any] = super()._build_queue_arguments(  # type: ignore[no-untyped-call]  # likewise
+            queue_name
+        )
         return arguments | {"x-queue-type": "quorum", "x-delivery-limit": MAX_DELIVERIES}

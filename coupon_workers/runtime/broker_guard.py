@@ -34,7 +34,9 @@ class DeadLetteringRetries(Retries):
     ) -> None:
         """Retry a failed message with back-off, or mark it failed."""
         try:
-            super().after_process_message(broker, message, result=result, exception=exception)
+            super().after_process_message(  # type: ignore[no-untyped-call]  # dramatiq has no types for it
+                broker, message, result=result, exception=exception
+            )
         except (BrokerConnectionError, RedisError) as error:
             log.error("retry not enqueued, dead-lettered", message_id=message.message_id, error=str(error))
             message.fail()

@@ -30,7 +30,9 @@ class PoisonProofRedisBroker(RedisBroker):
 
     def do_fetch(self, queue_name: str, count: int) -> list[bytes]:
         """Fetch up to ``count`` messages; those that cannot be read go to the dead letters instead."""
-        fetched: list[bytes | None] = self._dispatch("fetch")(queue_name, count)
+        fetched: list[bytes | None] = self._dispatch("fetch")(  # type: ignore[no-untyped-call]  # dramatiq has no types for it
+            queue_name, count
+        )
         readable = []
         for data in fetched:
             if data is not None and _is_readable(data):
@@ -53,7 +55,7 @@ class PoisonProofRedisBroker(RedisBroker):
 class _PoisonProofConsumer(_RedisConsumer):
     def __next__(self) -> Any:
         try:
-            return super().__next__()
+            return super().__next__()  # type: ignore[no-untyped-call]  # dramatiq has no types for it
         except (StoreUnavailable, RedisError) as error:
             # A time-out is a lost connection too: as shipped it is an unexpected error with a stack trace.
             raise ConnectionClosed(error) from None

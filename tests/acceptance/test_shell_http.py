@@ -1,0 +1,326 @@
+"""What holds for every address: problems, ids, limits, and nobody without a key."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from flask_openapi3 import OpenAPI
+from werkzeug.test import TestResponse
+
+from coupon_workers.access.api_key import create_key
+from coupon_workers.runtime.services import Services
+from web.app import create_app
+from web.auth import guard_views, open_to_all, require
+
+OPEN = {"/livez", "/readyz", "/openapi.json", "/docs", "/docs/<path:file>"}
+
+Headers = dict[str, str]
+
+
+@pytest.fixture
+def app(services: Services) -> OpenAPI:
+    """The application on the run's servers."""
+    return create_app(services)
+
+
+@pytest.fixture
+def client(app: OpenAPI) -> FlaskClient:
+    """A client of it."""
+    return app.test_client()
+
+
+def _key(services: Services, *scopes: str) -> Headers:
+    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=scopes).key}"}
+
+
+@pytest.fixture
+def admin(services: Services) -> Headers:
+    """The header of a key for everything."""
+    return _key(services, "admin", "ops", "storefront", "orders")
+
+
+def _problem(response: TestResponse) -> tuple[int, str]:
+    """Status and code, after a look at the form."""
+    assert "application/problem+json" == response.content_type
+    body = json.loads(response.data)
+    assert {"type", "title", "status", "code", "detail", "errors"} <= set(body)
+    assert response.status_code == body["status"]
+    assert body["code"] == body["code"].upper()
+    assert all({"field", "message"} == set(error) for error in body["errors"])
+    assert response.headers["X-Request-Id"]
+    return body["status"], body["code"]
+
+
+def test_nobody_gets_in_without_a_key(app: OpenAPI, client: FlaskClient) -> None:
+    """Every address but health and the API's description asks for one, whatever the request looks like."""
+    for rule in app.url_map.iter_rules():
+        path = rule.rule.replace("<", "").replace(">", "")
+        for method in (rule.methods or set()) - {"OPTIONS", "HEAD"}:
+            response = client.open(path, method=method, data=b"{", content_type="text/plain")
+            if rule.rule in OPEN:
+                continue
+            assert (401, "UNAUTHENTICATED") == _problem(response), rule
+            assert response.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer",
+        "Bearer ",
+        "Bearer nonsense",
+        "Basic dXNlcjpwYXNz",
+        f"Bearer cw_0123456789abcdef_{'A' * 43}",
+        f"Bearer {'x' * 60_000}",
+        "Bearer \xff\xfe",
+        "cw_0123456789abcdef_" + "A" * 43,
+    ],
+)
+def test_a_wrong_key_opens_nothing(client: FlaskClient, header: str) -> None:
+    """401, and the challenge says that the token is not valid."""
+    response = client.get("/v1/api-keys", headers={"Authorization": header})
+
+    assert (401, "INVALID_KEY") == _problem(response)
+    assert 'error="invalid_token"' in response.headers["WWW-Authenticate"]
+
+
+def test_a_key_without_the_scope_is_told_which_one_it_lacks(client: FlaskClient, services: Services) -> None:
+    """403, before the body is looked at."""
+    response = client.post("/v1/api-keys", data=b"{", headers=_key(services, "storefront", "ops"))
+
+    assert (403, "FORBIDDEN") == _problem(response)
+    assert ["admin"] == json.loads(response.data)["scopes"]
+    assert "admin" in json.loads(response.data)["detail"]
+
+
+def test_the_scheme_of_a_key_may_be_spelt_in_any_case(client: FlaskClient, admin: Headers) -> None:
+    """RFC 9110: schemes are case-insensitive."""
+    header = admin["Authorization"].replace("Bearer", "bEARER")
+
+    assert 200 == client.get("/v1/api-keys", headers={"Authorization": header}).status_code
+
+
+def test_an_application_with_a_view_that_names_no_scope_does_not_start(app: OpenAPI) -> None:
+    """A new address is closed until somebody says who may use it."""
+    app.add_url_rule("/v1/forgotten", endpoint="forgotten", view_func=lambda: "secret")
+
+    with pytest.raises(RuntimeError, match="forgotten"):
+        guard_views(app)
+
+
+@pytest.mark.parametrize("scopes", [(), ("root",), ("admin", "root")])
+def test_a_view_cannot_be_opened_to_a_scope_that_does_not_exist(scopes: tuple[str, ...]) -> None:
+    """A mistyped scope is found at the start, not at the first call."""
+    with pytest.raises(ValueError, match="storefront"):
+        require(*scopes)
+
+
+def test_an_unknown_address_is_not_found(client: FlaskClient, admin: Headers) -> None:
+    """Also another spelling of a known one: no redirect loses a body."""
+    for path in ("/", "/nope", "/v1/api-keys/", "//v1/api-keys", "/v1//api-keys", "/v1/API-KEYS", "/static/x"):
+        assert (404, "NOT_FOUND") == _problem(client.post(path, headers=admin)), path
+
+
+def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
+    """405 with Allow."""
+    response = client.put("/v1/api-keys")
+
+    assert (405, "METHOD_NOT_ALLOWED") == _problem(response)
+    assert {"GET", "HEAD", "POST", "OPTIONS"} == set(response.headers["Allow"].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        (b"{}", None, (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"{}", "text/plain", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"a=1", "application/x-www-form-urlencoded", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"{}", "application/jsonp", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"", "application/json", (400, "MALFORMED_JSON")),
+        (b"{", "application/json", (400, "MALFORMED_JSON")),
+        (b"[" * 100_000, "application/json", (400, "MALFORMED_JSON")),
+        (b'{"name": "a", "name": "b"}', "application/json", (400, "MALFORMED_JSON")),
+        (b'{"name": NaN}', "application/json", (400, "MALFORMED_JSON")),
+        (b"[]", "application/json", (422, "VALIDATION_FAILED")),
+        (b'"{\\"name\\": 1}"', "application/json", (422, "VALIDATION_FAILED")),
+        (b"null", "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "\\ud800", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "\\u0000", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "n", "scopes": ["\\ud800"]}', "application/json; charset=utf-8", (422, "VALIDATION_FAILED")),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_told_why(
+    client: FlaskClient, admin: Headers, body: bytes, content_type: str | None, expected: tuple[int, str]
+) -> None:
+    """A precise 4xx, never 500."""
+    response = client.post("/v1/api-keys", data=body, content_type=content_type, headers=admin)
+
+    assert expected == _problem(response)
+
+
+def test_fields_that_break_a_rule_are_all_named(client: FlaskClient, admin: Headers) -> None:
+    """Unknown ones too, and what was sent is not repeated."""
+    body = {"name": "", "scopes": ["sesame"], "signed": "perhaps", "colour": "red"}
+
+    response = client.post("/v1/api-keys", json=body, headers=admin)
+
+    assert (422, "VALIDATION_FAILED") == _problem(response)
+    problem = json.loads(response.data)
+    assert {"name", "scopes.0", "signed", "colour"} == {error["field"] for error in problem["errors"]}
+    assert b"sesame" not in response.data
+
+
+def test_a_body_over_a_mebibyte_is_too_large(client: FlaskClient, admin: Headers) -> None:
+    """413 whether it tells its length or comes in chunks; a byte less is read."""
+    limit = 1024 * 1024
+    json_type = "application/json"
+
+    told = client.post("/v1/api-keys", data=b" " * (limit + 1), content_type=json_type, headers=admin)
+    chunked = client.post(
+        "/v1/api-keys",
+        input_stream=io.BytesIO(b" " * (limit + 1)),
+        content_type=json_type,
+        headers={**admin, "Transfer-Encoding": "chunked"},
+    )
+    allowed = client.post("/v1/api-keys", data=b" " * limit, content_type=json_type, headers=admin)
+
+    assert (413, "BODY_TOO_LARGE") == _problem(told)
+    assert (413, "BODY_TOO_LARGE") == _problem(chunked)
+    assert (400, "MALFORMED_JSON") == _problem(allowed)
+
+
+def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admin: Headers) -> None:
+    """The client went away in its midst."""
+    response = client.post(
+        "/v1/api-keys",
+        input_stream=io.BytesIO(b"{}"),
+        content_type="application/json",
+        headers={**admin, "Content-Length": "10"},
+    )
+
+    assert (400, "INCOMPLETE_BODY") == _problem(response)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/v1/users/a%00b/coupons", (404, "NOT_FOUND")),
+        ("/v1/users/a%ED%A0%80b/coupons", (404, "NOT_FOUND")),
+        ("/v1/users/%FF/coupons", (404, "NOT_FOUND")),
+        ("/v1/claim-center?user_id=a%00b", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?limit=0", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?limit=201", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?limit=x", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?cursor=%00", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?cursor=nonsense", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?cursor=%ED%A0%80", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?cursor=WyJub3ciLCJ4Il0=", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?cursor=WyIyMDI2LTAxLTAxIiwieCJd", (422, "VALIDATION_FAILED")),
+        ("/v1/dead-letters?cursor=W1tbW1tb", (422, "VALIDATION_FAILED")),
+        ("/v1/dead-letters?cursor=WyJjYXJlIiw5OTk5OTk5OTk5OTk5OTk5OTk5OTksImEiXQ==", (422, "VALIDATION_FAILED")),
+        ("/v1/api-keys?colour=red", (422, "VALIDATION_FAILED")),
+    ],
+)
+def test_an_address_that_cannot_be_meant_is_told_why(
+    client: FlaskClient, admin: Headers, path: str, expected: tuple[int, str]
+) -> None:
+    """U+0000, half a surrogate pair, a limit out of range, a cursor no page gave."""
+    assert expected == _problem(client.get(path, headers=admin))
+
+
+@pytest.mark.parametrize("text", ["0", "007", "-1", "+1", "1.0", "1e3", "x", "٣", "9223372036854775808", "9" * 400])
+def test_an_identity_nobody_was_given_is_not_found(client: FlaskClient, admin: Headers, text: str) -> None:
+    """404 with the code of the resource."""
+    assert (404, "TEMPLATE_NOT_FOUND") == _problem(client.get(f"/v1/templates/{text}", headers=admin))
+    assert (404, "CLAIM_NOT_FOUND") == _problem(client.get(f"/v1/claims/{text}", headers=admin))
+
+
+def test_a_callers_request_id_is_given_back(client: FlaskClient) -> None:
+    """When it is 1 to 128 visible ASCII characters."""
+    for usable in ("a", "req-1/2:3", "x" * 128):
+        assert usable == client.get("/livez", headers={"X-Request-Id": usable}).headers["X-Request-Id"]
+
+
+def test_another_request_id_is_made_anew(client: FlaskClient) -> None:
+    """None, or one that could disturb a log: each answer has an id of its own."""
+    unusable = ["", "a b", "x" * 129, "é", "a\tb"]
+
+    made = [client.get("/livez", headers={"X-Request-Id": text}).headers["X-Request-Id"] for text in unusable]
+    made.append(client.get("/livez").headers["X-Request-Id"])
+
+    assert not set(made) & set(unusable)
+    assert len(made) == len(set(made))
+    assert 1 == len(client.get("/nope").headers.getlist("X-Request-Id"))
+
+
+def test_an_unexpected_error_is_a_problem_without_its_trace(
+    app: OpenAPI, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500; the trace is in the log, under the request's id."""
+
+    def broken() -> Any:
+        raise RuntimeError("the secret is 42")
+
+    app.add_url_rule("/v1/broken", endpoint="broken", view_func=open_to_all(broken))
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr("web.error_answer.log.error", lambda event, **values: logged.append(values), raising=False)
+
+    with caplog.at_level(logging.CRITICAL):
+        response = app.test_client().get("/v1/broken", headers={"X-Request-Id": "req-7"})
+
+    assert (500, "INTERNAL_ERROR") == _problem(response)
+    assert b"42" not in response.data and b"Traceback" not in response.data
+    assert "req-7" == logged[0]["request_id"]
+
+
+def test_the_views_of_other_threads_do_not_share_a_request_id(app: OpenAPI) -> None:
+    """What is bound to a request's log lines is gone when it ends."""
+    import structlog
+
+    app.test_client().get("/livez")
+
+    assert {} == structlog.contextvars.get_contextvars()
+
+
+def test_health_is_open_and_tells_each_part(client: FlaskClient) -> None:
+    """Liveness depends on nothing; readiness names its parts."""
+    assert {"status": "ok"} == client.get("/livez").json
+
+    ready = client.get("/readyz")
+
+    assert 200 == ready.status_code
+    assert {"redis", "postgresql", "broker", "queued_claims", "scheduler"} == set((ready.json or {})["parts"])
+
+
+def test_metrics_tell_times_and_depths(client: FlaskClient, admin: Headers) -> None:
+    """In Prometheus' text format, by route and never by path."""
+    client.get("/v1/claims/12345", headers=admin)
+
+    response = client.get("/metrics", headers=admin)
+
+    assert response.content_type.startswith("text/plain; version=")
+    text = response.get_data(as_text=True)
+    assert 'coupon_request_seconds_count{endpoint="GET /v1/claims/<claim_id>"}' in text
+    assert "12345" not in text
+    assert 'coupon_queue_depth{queue="settle"} 0.0' in text
+    assert "coupon_pending_claims 0.0" in text
+
+
+def test_the_reader_asks_nobody_else(client: FlaskClient) -> None:
+    """Page and script come from here; the page names no other server, and its policy lets a browser reach none."""
+    page = client.get("/docs")
+    text = page.get_data(as_text=True)
+
+    assert 200 == page.status_code
+    assert "//" not in text
+    assert 'load-fonts="false"' in text
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "http" not in page.headers["Content-Security-Policy"]
+    assert 200 == client.get("/docs/js/rapidoc-min.js").status_code
+    assert (404, "NOT_FOUND") == _problem(client.get("/docs/../templates/__init__.py"))
+    assert (404, "NOT_FOUND") == _problem(client.get("/docs/%2e%2e/__init__.py"))
