@@ -5,11 +5,13 @@ from __future__ import annotations
 import dramatiq
 
 from actors.process_services import services
+from coupon_workers.claiming.gate_retirement import retire_gates
 from coupon_workers.runtime.task import Queue
 from coupon_workers.scheduling.history import prune_history as prune
 
 
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1)
 def prune_history() -> None:
-    """One pass over job runs and idempotency rows."""
+    """One pass over job runs, idempotency rows, and the gates of templates long over."""
     prune(services(), services().clock())
+    retire_gates(services())

@@ -6,10 +6,17 @@ import dramatiq
 
 from actors.process_services import services
 from coupon_workers.claiming.settlement import drain
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import Queue
+
+log = get_logger(__name__)
 
 
 @dramatiq.actor(queue_name=Queue.SETTLE.value, max_retries=0)
 def settle_claims(template_id: int, bucket: int) -> None:
     """Settle until nothing is pending. Not retried: a bell that was not answered is rung again by the sweep."""
-    drain(services(), template_id, bucket)
+    try:
+        drain(services(), template_id, bucket)
+    except StoreUnavailable as error:
+        log.warning("drain given up, the sweep rings again", template_id=template_id, error=str(error))

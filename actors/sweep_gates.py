@@ -6,7 +6,11 @@ import dramatiq
 
 from actors.process_services import services
 from coupon_workers.claiming.gate_sweep import sweep_gates as sweep
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import Queue
+
+log = get_logger(__name__)
 
 MAX_AGE_MS = 10_000
 """While no worker runs these messages pile up; one fresh pass does the work of all the old ones."""
@@ -15,4 +19,7 @@ MAX_AGE_MS = 10_000
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0, max_age=MAX_AGE_MS)
 def sweep_gates() -> None:
     """One pass. Not retried: the next one comes in seconds."""
-    sweep(services())
+    try:
+        sweep(services())
+    except StoreUnavailable as error:
+        log.warning("sweep given up", error=str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from logging import DEBUG, getLogger
 from typing import Any
 
 from flask import Response, request
@@ -14,6 +15,8 @@ from coupon_workers.claiming.gate import Decision
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.runtime.clock import rfc3339
+from coupon_workers.runtime.metrics import count_claim, count_claims
+from coupon_workers.runtime.structured_log import get_logger
 from web.auth import require
 from web.claim_answer import REFUSALS, claim_body, evidence_of, retry_after_s, status_of
 from web.claim_front import claim_front
@@ -30,10 +33,15 @@ from web.claim_model import (
 from web.context import services
 from web.path_id import path_id
 from web.problem import problem
+from web.request_frame import REQUEST_ID
 
 api = APIBlueprint("claims", __name__, abp_tags=[Tag(name="Claims", description="Claiming limited coupons")])
 
 JSON = "application/json"
+
+log = get_logger(__name__)
+claim_log = getLogger(__name__)
+"""Asked whether the line of a claim is wanted: cheaper than making the line."""
 
 
 def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
@@ -54,10 +62,23 @@ def post_claim() -> Response:
     """One round trip to Redis decides; what was accepted ends issued or rejected, for ever readable."""
     asked = read_claim(request.get_json())
     decision = claim_front().claim(asked)
+    count_claim(decision.outcome)
+    if claim_log.isEnabledFor(DEBUG):
+        _log_claim(asked, decision)
     status = status_of(decision)
     if status < 300:
         return Response(json.dumps(claim_body(decision, asked)), status, content_type=JSON)
     return _refused(decision, status)
+
+
+def _log_claim(asked: ClaimRequest, decision: Decision) -> None:
+    log.debug(
+        "claim",
+        request_id=request.environ[REQUEST_ID],
+        template_id=asked.template_id,
+        claim_id=decision.claim_id or None,
+        outcome=decision.outcome.value,
+    )
 
 
 def _refused(decision: Decision, status: int) -> Response:
@@ -81,6 +102,7 @@ def post_claims() -> Response:
     """The claims are decided in order, in one round trip; a body with a bad claim in it is refused whole."""
     asked = _read_batch(request.get_json())
     decisions = claim_front().claim_many(asked)
+    count_claims(decision.outcome for decision in decisions)
     results = [_item(decision) for decision in decisions]
     return Response(json.dumps({"results": results}, separators=(",", ":")), 200, content_type=JSON)
 

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import redis
 
+from coupon_workers.claiming.claim_request import REQUEST_ID_LENGTH, USER_ID_LENGTH
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.redis_client import ask_raw
 
 MAX_ID = 2**63 - 1
-MAX_MS = 253_402_300_800_000
-"""The year 10000: beyond it no instant can be shown."""
+MAX_MS = 32_503_680_000_000
+"""The year 3000: no template is open then, and a validity counted from there still lies within the calendar."""
 
 BELL_TTL_MS = 3_000
 """A bell that was rung and not answered in this time may be rung again: a lost message costs this much latency."""
@@ -89,6 +90,8 @@ def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
         raise ValueError("a number is out of range")
     if not user or b" " in user or b"\x00" in user or b"\x00" in request or b"\x00" in channel:
         raise ValueError("a text cannot be stored")
+    if len(claim.user_id) > USER_ID_LENGTH or len(claim.request_id) > REQUEST_ID_LENGTH:
+        raise ValueError("a text is too long for an index")
     return claim
 
 

@@ -30,7 +30,7 @@ from coupon_workers.claiming.settle_sql import (
     set_aside,
     write_verdicts,
 )
-from coupon_workers.claiming.verdict import judge
+from coupon_workers.claiming.verdict import judge, reject_unstorable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -42,6 +42,9 @@ log = get_logger(__name__)
 
 TURN_S = 5.0
 """A drain hands over to a new message after this, so that shut-downs are short and templates take turns."""
+
+UNIQUE_VIOLATION = "23505"
+"""SQLSTATE. Once the books have been read, only a claim id that another claim has can still be taken."""
 
 
 def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = TURN_S) -> int:
@@ -80,7 +83,8 @@ class _Doubt(Exception):  # noqa: N818 - not an error: it rolls the fast way bac
     pass
 
 
-Way = Callable[[Connection, Row, Sequence[PendingClaim]], list[EndedClaim]]
+Way = Callable[[Connection, Row, Sequence[PendingClaim]], tuple[list[EndedClaim], list[Poison]]]
+"""Ends claims: those it ended, and those that it could not even reject."""
 
 
 def settle_batch(services: Services, keys: BucketKeys) -> int | None:
@@ -97,7 +101,7 @@ def settle_batch(services: Services, keys: BucketKeys) -> int | None:
             batch = _write(services, keys, limit, _settle_with_care)
     except (DataError, IntegrityError) as error:
         log.error("batch refused by the database", template_id=keys.template_id, error=str(error.orig))
-        return _settle_one(services, keys)
+        batch = _write_some(services, keys, limit)
     if batch is None:
         return None
     crash_point("settle.after_commit")
@@ -106,22 +110,34 @@ def settle_batch(services: Services, keys: BucketKeys) -> int | None:
     return len(batch)
 
 
+def _write_some(services: Services, keys: BucketKeys, limit: int) -> _Batch | None:
+    """A batch that the database refuses holds a claim it cannot store: settle the half before it, or it alone."""
+    while limit > 1:
+        limit //= 2
+        try:
+            return _write(services, keys, limit, _settle_with_care)
+        except (DataError, IntegrityError):
+            continue
+    return _write(services, keys, 1, _settle_alone)
+
+
 def _write(services: Services, keys: BucketKeys, limit: int, way: Way) -> _Batch | None:
     with transaction(services.engine) as connection:
         template = lock_template(connection, keys.template_id, keys.bucket)
         if template is not None and not template["locked"]:
             return None
         claims, poison = read_pending(services.redis, keys, limit)
+        entry_ids = [claim.entry_id for claim in claims] + [entry.entry_id for entry in poison]
         if template is None:
             poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
-        if poison:
-            set_aside(connection, keys.template_id, keys.bucket, poison)
         ended: list[EndedClaim] = []
-        entry_ids = [claim.entry_id for claim in claims] + [entry.entry_id for entry in poison]
         if claims and template is not None:
             crash_point("settle.before_insert")
-            ended = way(connection, template, claims)
+            ended, unstorable = way(connection, template, claims)
+            poison += unstorable
             crash_point("settle.after_insert")
+        if poison:
+            set_aside(connection, keys.template_id, keys.bucket, poison)
         return _Batch(ended, poison, max(entry_ids, key=_position, default=""))
 
 
@@ -130,22 +146,51 @@ def _position(entry_id: str) -> tuple[int, int]:
     return int(milliseconds), int(number)
 
 
-def _settle_fast(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> list[EndedClaim]:
+def _settle_fast(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
     stopped = template["status"] in ("paused", "offline", "archived")
     if stopped or any(claim.epoch < template["pause_epoch"] for claim in claims):
         raise _Doubt
     if not issue_all(connection, template, claims):
         raise _Doubt
-    return [EndedClaim(claim, None, "") for claim in claims]
+    return [EndedClaim(claim, None, "") for claim in claims], []
 
 
-def _settle_with_care(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> list[EndedClaim]:
+def _settle_with_care(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
     verdicts = judge(claims, read_books(connection, template, claims))
     write_verdicts(connection, template, verdicts)
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if rejected:
         log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
-    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts]
+    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts], []
+
+
+def _settle_alone(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
+    """One claim, of which the database may refuse the coupon: it is rejected, so that its caller hears of an end.
+
+    Where another claim has its number even that is impossible, and it is left to be set aside.
+    """
+    (claim,) = claims
+    try:
+        with connection.begin_nested():
+            return _settle_with_care(connection, template, claims)
+    except (DataError, IntegrityError) as error:
+        reason = str(error.orig)
+        if getattr(error.orig, "pgcode", None) == UNIQUE_VIOLATION:
+            return [], [Poison(claim.entry_id, repr(claim), reason)]
+    log.error("claim refused by the database", template_id=template["template_id"], claim=claim, error=reason)
+    verdict = reject_unstorable(claim)
+    try:
+        with connection.begin_nested():
+            write_verdicts(connection, template, [verdict])
+    except (DataError, IntegrityError):
+        return [], [Poison(claim.entry_id, repr(claim), reason)]
+    return [EndedClaim(claim, verdict.reason, verdict.answer)], []
 
 
 def _finish(services: Services, keys: BucketKeys, batch: _Batch) -> None:
@@ -155,23 +200,3 @@ def _finish(services: Services, keys: BucketKeys, batch: _Batch) -> None:
         # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
         forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
         acknowledge(services.redis, keys, batch.ended, batch.last_entry_id)
-
-
-def _settle_one(services: Services, keys: BucketKeys) -> int | None:
-    """A batch that the database refuses holds a claim it cannot store: settle the oldest alone, or set it aside."""
-    try:
-        batch = _write(services, keys, 1, _settle_with_care)
-    except (DataError, IntegrityError) as error:
-        batch = _set_oldest_aside(services, keys, str(error.orig))
-    if batch is None:
-        return None
-    _finish(services, keys, batch)
-    return len(batch)
-
-
-def _set_oldest_aside(services: Services, keys: BucketKeys, reason: str) -> _Batch:
-    claims, poison = read_pending(services.redis, keys, 1)
-    poison += [Poison(claim.entry_id, repr(claim), reason) for claim in claims]
-    with transaction(services.engine) as connection:
-        set_aside(connection, keys.template_id, keys.bucket, poison)
-    return _Batch([], poison, poison[-1].entry_id if poison else "")

@@ -62,6 +62,12 @@ def judge(claims: Sequence[PendingClaim], books: Books) -> list[Verdict]:
     return [_judge_one(claim, books) for claim in claims]
 
 
+def reject_unstorable(claim: PendingClaim) -> Verdict:
+    """The verdict on a claim whose coupon the database refuses."""
+    reason = RejectionReason.INVALID
+    return Verdict(claim, reason, claim.claim_seq, new=True, answer=f"{claim.claim_id} {reason}")
+
+
 def _judge_one(claim: PendingClaim, books: Books) -> Verdict:
     request = (claim.user_id, claim.request_id)
     before = books.answered.get(request)

@@ -25,7 +25,8 @@ from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL
 from coupon_workers.errors import CouponWorkersError
 from coupon_workers.load.admin_client import AdminClient
 from coupon_workers.load.claim_client import ClaimClient
-from coupon_workers.load.demo_sale import PAUSE_AFTER_SHARE, PAUSE_SHARE, demo_plan, demo_templates
+from coupon_workers.load.claim_plan import ClaimPlan
+from coupon_workers.load.demo_sale import FEWEST_CLAIMS, PAUSE_AFTER_SHARE, PAUSE_SHARE, demo_plan, demo_templates
 from coupon_workers.load.history import ClaimHistory
 from coupon_workers.load.http_request import Address
 from coupon_workers.load.load_table import load_table
@@ -59,7 +60,9 @@ class DemoOptions:
 
 
 @click.command()
-@click.option("--claims", type=click.IntRange(min=100), default=24_000, show_default=True, help="Claims to send.")
+@click.option(
+    "--claims", type=click.IntRange(min=FEWEST_CLAIMS), default=24_000, show_default=True, help="Claims to send."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Of users, repeats and kills.")
 @click.option("--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Connections.")
 @click.option("--rate", type=click.FloatRange(min=1), help="Claims a second. [default: flat out; with kills, for 40 s]")
@@ -147,7 +150,7 @@ class _Run:
 
     def report(self) -> RunReport:
         """Make the templates, send the claims, wait for empty queues, judge."""
-        templates = demo_templates(utc_now(), self._name)
+        templates = demo_templates(utc_now(), self._name, self._options.claims)
         with AdminClient(self._address) as client:
             template_ids = open_templates(client, [template.body for template in templates], run=self._name)
         since = gate_now(self._services)
@@ -158,17 +161,17 @@ class _Run:
             length=int(self._options.claims * PAUSE_SHARE),
         )
         with ProgressBar() as bar, self._kills():
-            history = self._send(pause, plan.claims, pause.among(plan), bar)
+            history = self._send(pause, plan, bar)
         with ProgressBar() as bar:
             self._heal()
             wait_until_settled(self._services, left=bar.counts_down("settling"))
             expected = {int(i): template.expected for i, template in zip(template_ids, templates, strict=True)}
             return report_run(self._services, history, expected, since, begins=bar.names("checking"))
 
-    def _send(self, pause: PauseWindow, claims: int, calls: Iterator[object], bar: ProgressBar) -> ClaimHistory:
+    def _send(self, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> ClaimHistory:
         with ClaimClient(self._address, connections=self._options.connections) as client:
-            heard = bar.counts_up("claiming", claims)
-            client.run(calls, rate=self._options.rate, heard=heard, hear_admin=pause.hear)  # type: ignore[arg-type]
+            heard = bar.counts_up("claiming", plan.claims)
+            client.run(pause.among(plan), rate=self._options.rate, heard=heard, hear_admin=pause.hear)
             client.run(pause.last_calls, hear_admin=pause.hear)
             return client.history
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -110,9 +111,9 @@ def _open(address: Address, plan: ReceiptPlan, bar: ProgressBar) -> dict[str, st
         template_body(template, stock=plan.stock, limit=plan.limit, start=start, end=end)
         for template in plan.templates.values()
     ]
-    heard = bar.counts_up("making templates", 2 * len(bodies))
+    run = f"replay-{secrets.token_hex(8)}"
     with AdminClient(address, connections=_ADMIN_CONNECTIONS) as client:
-        template_ids = open_templates(client, bodies, run=f"replay-{secrets.token_hex(8)}", heard=heard)
+        template_ids = open_templates(client, bodies, run=run, planned=partial(bar.counts_up, "making templates"))
     return dict(zip(plan.templates, template_ids, strict=True))
 
 

@@ -10,6 +10,12 @@ from coupon_workers.load.claim_plan import ClaimPlan, TemplateShare
 from coupon_workers.runtime.clock import rfc3339
 
 HOT_STOCK = 2_000
+CLAIMS_A_UNIT = 12
+"""A load with fewer claims than this for each unit of the hot template gets a smaller stock, to sell out all the same."""
+
+FEWEST_CLAIMS = 1_000
+"""With fewer the small template does not sell out."""
+
 USERS = 6_000
 """Enough that the hot template sells out several times over, few enough that most users come more than once."""
 
@@ -27,15 +33,16 @@ class DemoTemplate:
     expected: int | None
 
 
-def demo_templates(now: datetime, run: str) -> list[DemoTemplate]:
-    """The templates, the hot one first; ``run`` keeps the numbers of one demo apart from those of another."""
+def demo_templates(now: datetime, run: str, claims: int) -> list[DemoTemplate]:
+    """The templates for ``claims`` claims, the hot one first; ``run`` keeps the numbers of two demos apart."""
+    hot_stock = min(HOT_STOCK, claims // CLAIMS_A_UNIT)
     open_now = (now - timedelta(minutes=1), now + timedelta(days=1))
     later = (now + timedelta(days=1), now + timedelta(days=2))
     amount_off = {"type": "amount_off", "amount": 2_000, "threshold": 10_000}
     percent_off = {"type": "percent_off", "percent_off": 1_000, "max_discount": 5_000}
     cash = {"type": "cash", "amount": 500}
     return [
-        DemoTemplate(_body(f"{run}-hot", open_now, HOT_STOCK, 1, **amount_off), 60, HOT_STOCK),
+        DemoTemplate(_body(f"{run}-hot", open_now, hot_stock, 1, **amount_off), 60, hot_stock),
         DemoTemplate(_body(f"{run}-daily", open_now, 50_000, 5, per_user_daily_limit=1, **percent_off), 14, None),
         DemoTemplate(_body(f"{run}-unlimited", open_now, 50_000, None, **cash), 12, None),
         DemoTemplate(_body(f"{run}-small", open_now, 40, 2, **amount_off), 9, 40),

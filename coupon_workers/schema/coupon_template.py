@@ -29,6 +29,7 @@ class CouponTemplate(Base):
 
     ``version`` rises by one with every change and orders the changes on their way to Redis. ``pause_epoch`` rises
     with every pause and offline: a claim accepted under an older epoch is rejected when it is settled.
+    ``bucket_count`` is 1 until stock moves between buckets: then a sold-out bucket is not a sold-out template.
     """
 
     __tablename__ = "coupon_template"
@@ -83,7 +84,7 @@ class CouponTemplate(Base):
         CheckConstraint("amount_minor > 0", name="amount"),
         CheckConstraint("percent_off_bp BETWEEN 1 AND 10000", name="percent_off"),
         CheckConstraint("max_discount_minor > 0", name="max_discount"),
-        CheckConstraint("bucket_count >= 1", name="bucket_count"),
+        CheckConstraint("bucket_count = 1", name="bucket_count"),
         CheckConstraint(
             "CASE type WHEN 'percent_off' THEN percent_off_bp IS NOT NULL AND amount_minor IS NULL"
             " WHEN 'random_amount' THEN pool IS NOT NULL AND amount_minor IS NULL"

@@ -91,8 +91,10 @@ def _check_total(services: Services, row: Row, total: int) -> None:
 def publish_template(services: Services, template_id: int) -> TemplateAnswer:
     """Open a draft for claiming, by the clock, and preheat it; or hand it in for approval where that is required.
 
-    Without Redis it is published all the same, and the sweep preheats it. Raises ``Conflict`` ``INVALID_STATUS``.
+    Without Redis it is published all the same, and the sweep preheats it. Raises ``Conflict``: ``INVALID_STATUS``,
+    and ``TYPE_NOT_OFFERED`` for random amounts, which have no pool to draw from yet.
     """
+    _check_offered(services, template_id)
     _, row = _act(services, template_id, TemplateAction.PUBLISH)
     if row["status"] != TemplateStatus.PENDING_APPROVAL:
         try:
@@ -100,6 +102,13 @@ def publish_template(services: Services, template_id: int) -> TemplateAnswer:
         except StoreUnavailable as error:
             log.warning("published cold", template_id=template_id, error=str(error))
     return answer_of(services, row)
+
+
+def _check_offered(services: Services, template_id: int) -> None:
+    with transaction(services.engine) as connection:
+        row = store.read_template(connection, template_id)
+    if row["type"] == "random_amount":
+        raise Conflict("TYPE_NOT_OFFERED", "random amounts can be drafted, not yet published", type=row["type"])
 
 
 def pause_template(services: Services, template_id: int) -> TemplateAnswer:

@@ -185,7 +185,8 @@ def test_a_body_over_a_mebibyte_is_too_large(client: FlaskClient, admin: Headers
         "/v1/api-keys",
         input_stream=io.BytesIO(b" " * (limit + 1)),
         content_type=json_type,
-        headers={**admin, "Transfer-Encoding": "chunked"},
+        headers=admin,
+        environ_overrides={"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"},
     )
     allowed = client.post("/v1/api-keys", data=b" " * limit, content_type=json_type, headers=admin)
 
@@ -200,7 +201,8 @@ def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admi
         "/v1/api-keys",
         input_stream=io.BytesIO(b"{}"),
         content_type="application/json",
-        headers={**admin, "Content-Length": "10"},
+        headers=admin,
+        environ_overrides={"CONTENT_LENGTH": "10"},
     )
 
     assert (400, "INCOMPLETE_BODY") == _problem(response)
@@ -210,8 +212,6 @@ def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admi
     ("path", "expected"),
     [
         ("/v1/users/a%00b/coupons", (404, "NOT_FOUND")),
-        ("/v1/users/a%ED%A0%80b/coupons", (404, "NOT_FOUND")),
-        ("/v1/users/%FF/coupons", (404, "NOT_FOUND")),
         ("/v1/claim-center?user_id=a%00b", (422, "VALIDATION_FAILED")),
         ("/v1/api-keys?limit=0", (422, "VALIDATION_FAILED")),
         ("/v1/api-keys?limit=201", (422, "VALIDATION_FAILED")),
@@ -231,6 +231,14 @@ def test_an_address_that_cannot_be_meant_is_told_why(
 ) -> None:
     """U+0000, half a surrogate pair, a limit out of range, a cursor no page gave."""
     assert expected == _problem(client.get(path, headers=admin))
+
+
+@pytest.mark.parametrize("octets", [b"a\xed\xa0\x80b", b"\xff", b"a\x00b"])
+def test_an_address_that_is_no_text_is_not_found(client: FlaskClient, admin: Headers, octets: bytes) -> None:
+    """Neither half of a surrogate pair nor any other bytes are taken for some character."""
+    path = f"/v1/users/{octets.decode('latin-1')}/coupons"
+
+    assert (404, "NOT_FOUND") == _problem(client.get("/", headers=admin, environ_overrides={"PATH_INFO": path}))
 
 
 @pytest.mark.parametrize("text", ["0", "007", "-1", "+1", "1.0", "1e3", "x", "٣", "9223372036854775808", "9" * 400])

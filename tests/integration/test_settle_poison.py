@@ -45,12 +45,11 @@ def sale(services: Services) -> Sale:
 
 @pytest.mark.parametrize("name", POISON)
 def test_an_entry_no_claim_can_be_read_from_is_set_aside_with_the_reason(sale: Sale, name: str) -> None:
-    """At the head of the stream, between claims; all of them are issued, and a preheat amid it stays right."""
+    """At the head of the stream and between claims; all of them are issued."""
     sale.add_entry(POISON[name])
     claim_ids = sale.claim_each(["ann", "bob"])
     entry_id = sale.add_entry(POISON[name])
     claim_ids += sale.claim_each(["cat"])
-    sale.preheat()
 
     sale.drain()
 

@@ -91,7 +91,7 @@ CREATE TABLE coupon_template (
     CONSTRAINT ck_coupon_template_amount CHECK (amount_minor > 0),
     CONSTRAINT ck_coupon_template_percent_off CHECK (percent_off_bp BETWEEN 1 AND 10000),
     CONSTRAINT ck_coupon_template_max_discount CHECK (max_discount_minor > 0),
-    CONSTRAINT ck_coupon_template_bucket_count CHECK (bucket_count >= 1),
+    CONSTRAINT ck_coupon_template_bucket_count CHECK (bucket_count = 1),
     CONSTRAINT ck_coupon_template_value_of_type CHECK (
         CASE type WHEN 'percent_off' THEN percent_off_bp IS NOT NULL AND amount_minor IS NULL
         WHEN 'random_amount' THEN pool IS NOT NULL AND amount_minor IS NULL

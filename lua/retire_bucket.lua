@@ -1,0 +1,20 @@
+--[[
+retire_bucket: forget the keys of a bucket that nobody claims from any more, unless claims still wait in it.
+
+KEYS
+  1 meta        hash    see claim.lua
+  2 generation  string  set last by the preheat
+  3 stock       integer units left
+  4 takers      hash    user -> "<count> <last seq>"
+  5 requests    hash    "<user> <request id>" -> "<claim id> <state>"
+  6 claims      hash    claim id -> accepted at (ms)
+  7 pending     stream  see claim.lua
+  8 bell        string  set while a doorbell is out
+
+Returns RETIRED, or PENDING when claims wait to be settled.
+]]
+if redis.call('XLEN', KEYS[7]) > 0 then
+  return 'PENDING'
+end
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
+return 'RETIRED'

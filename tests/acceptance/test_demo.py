@@ -1,0 +1,68 @@
+"""``coupon-workers demo``: the whole system from nothing, in its own words."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RULES = 14
+
+
+def run_demo(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """The command, with data and logs in ``folder`` and no server given."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COUPON_")}
+    return subprocess.run(
+        [sys.executable, "-m", "coupon_workers.cli.main", "demo", "--data-dir", str(folder), *options],
+        env={**environment, "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def number(output: str, label: str) -> int:
+    """The count in the report's line that begins with ``label``."""
+    match = re.search(rf"│\s+{re.escape(label)}\s+│\s+([\d,]+)", output)
+    assert match, f"no line {label!r} in:\n{output}"
+    return int(match[1].replace(",", ""))
+
+
+def test_a_sale_ends_with_every_rule_holding(tmp_path: Path) -> None:
+    """Claims, repeats, retries, wrong bodies and a pause: the report adds up and every rule is ok."""
+    done = run_demo(tmp_path, "--claims", "3000")
+
+    report = done.stdout
+    refused = sum(int(calls.replace(",", "")) for calls in re.findall(r"│\s+refused \w+\s+│\s+([\d,]+)", report))
+    accepted, replayed = number(report, "accepted (202)"), number(report, "replayed (200)")
+    assert done.returncode == 0, report + done.stderr
+    assert 3_000 == accepted + replayed + refused + number(report, "wrong bodies refused")
+    assert accepted == number(report, "issued") + number(report, "rejected")
+    assert RULES == len(re.findall(r"│\s+ok\s+│", report))
+    for code in ("SOLD_OUT", "LIMIT_REACHED", "DAILY_LIMIT_REACHED", "NOT_STARTED", "PAUSED"):
+        assert number(report, f"refused {code}") > 0
+    assert not re.search("Traceback|Error", done.stderr)
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_a_sale_under_kills_ends_with_every_rule_holding(tmp_path: Path, seed: int) -> None:
+    """A random process is killed each second while claims come in; nothing is lost, doubled or over-issued."""
+    done = run_demo(tmp_path, "--claims", "3000", "--rate", "200", "--kill-every", "1", "--seed", str(seed))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert RULES == len(re.findall(r"│\s+ok\s+│", done.stdout))
+    assert len(re.findall(r"killed \w+", done.stdout)) >= 3
+
+
+def test_a_bad_option_is_refused() -> None:
+    """Fewer claims than a sale needs: a usage error before anything is started."""
+    done = run_demo(Path("unused"), "--claims", "10")
+
+    assert done.returncode == 2
+    assert "--claims" in done.stderr
+    assert not Path("unused").exists()

@@ -1,0 +1,106 @@
+"""Preheating a template that is being claimed and settled: nobody notices, and nothing is lost (DESIGN 6)."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.runtime.services import Services
+from coupon_workers.templates.template_desk import patch_template, pause_template, resume_template
+from tests.support.sale import Sale, assert_sound, open_sale
+
+CLAIMERS = 3
+EACH = 120
+
+
+def amid_traffic(sale: Sale, disturb: Callable[[], object]) -> list[tuple[int, ClaimOutcome]]:
+    """Claim with three threads and settle with two, while ``disturb`` is done again and again; every answer."""
+    over = threading.Event()
+    disturbed = 0
+
+    def again_and_again(work: Callable[[], object]) -> int:
+        times = 0
+        while not over.is_set():
+            work()
+            times += 1
+        return times
+
+    def claim_all(number: int) -> list[tuple[int, ClaimOutcome]]:
+        answers = [sale.claim(f"u{number}-{at % 40}", f"r{at}") for at in range(EACH)]
+        return [(answer.claim_id, answer.outcome) for answer in answers]
+
+    with ThreadPoolExecutor(CLAIMERS + 3) as threads:
+        background = [threads.submit(again_and_again, work) for work in (sale.drain, sale.drain, disturb)]
+        answers = [answer for part in threads.map(claim_all, range(CLAIMERS)) for answer in part]
+        over.set()
+        disturbed = background[-1].result()
+        for job in background[:-1]:
+            job.result()
+    assert disturbed > 0
+    sale.drain()
+    return answers
+
+
+def assert_every_accepted_claim_ended(sale: Sale, answers: list[tuple[int, ClaimOutcome]]) -> None:
+    """Issued or rejected, and none beside them."""
+    accepted = {claim_id for claim_id, outcome in answers if outcome is ClaimOutcome.ACCEPTED}
+    assert accepted == sale.coupons().keys() | sale.rejections().keys()
+    assert (0, 0) == (sale.queued, sale.services.redis.hlen(sale.keys.claims))
+    assert_sound(sale.services)
+
+
+@pytest.mark.parametrize("total", [150, 1_000])
+def test_a_preheat_under_traffic_changes_no_answer(services: Services, total: int) -> None:
+    """With more claims than units, and with more units than claims: as many are accepted as without it."""
+    sale = open_sale(services, total_quantity=total, per_user_limit=2, per_user_daily_limit=2)
+
+    answers = amid_traffic(sale, sale.preheat)
+
+    outcomes = Counter(outcome for _, outcome in answers)
+    allowed = CLAIMERS * 40 * 2
+    assert min(total, allowed) == outcomes[ClaimOutcome.ACCEPTED]
+    assert 0 == outcomes[ClaimOutcome.NOT_WARMED]
+    assert {} == sale.rejections()
+    assert_every_accepted_claim_ended(sale, answers)
+
+
+def test_pauses_changes_of_the_total_and_preheats_under_traffic_lose_nothing(services: Services) -> None:
+    """The rows and the stock sum to the total that holds at the end."""
+    sale = open_sale(services, total_quantity=200)
+    totals = iter(range(201, 100_000))
+
+    def disturb() -> None:
+        pause_template(services, sale.template_id)
+        sale.preheat()
+        resume_template(services, sale.template_id)
+        patch_template(services, sale.template_id, {"total_quantity": next(totals)})
+        sale.preheat()
+
+    answers = amid_traffic(sale, disturb)
+
+    assert sale.books["total_quantity"] == sale.stock + len(sale.coupons())
+    assert {"PAUSED"} >= set(sale.rejections().values())
+    assert_every_accepted_claim_ended(sale, answers)
+
+
+def test_redis_emptied_under_traffic_and_rebuilt_keeps_every_invariant(services: Services) -> None:
+    """Claims are lost with it, as they must be; what the database has is right, and nobody is over his limit."""
+    sale = open_sale(services, total_quantity=150, per_user_limit=2)
+
+    def lose_and_rebuild() -> None:
+        for key in services.redis.keys("cw:{t*"):
+            services.redis.delete(key)
+        sale.preheat()
+
+    answers = amid_traffic(sale, lose_and_rebuild)
+    sale.preheat()
+
+    accepted = {claim_id for claim_id, outcome in answers if outcome is ClaimOutcome.ACCEPTED}
+    assert sale.coupons().keys() | sale.rejections().keys() <= accepted
+    assert sale.stock + len(sale.coupons()) == 150
+    assert_sound(services)
