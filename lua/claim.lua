@@ -83,8 +83,11 @@ if status ~= 'open' then
 end
 
 local channel, channels = ARGV[5], meta[6]
-if channel ~= '' and channels ~= '' and not string.find(channels, ',' .. channel .. ',', 1, true) then
-  return { 'NOT_ELIGIBLE' }
+if channel ~= '' and channels ~= '' then
+  -- With a comma in it "app,web" would be found in a list of both.
+  if string.find(channel, ',', 1, true) or not string.find(channels, ',' .. channel .. ',', 1, true) then
+    return { 'NOT_ELIGIBLE' }
+  end
 end
 
 local count, seq = 0, 0

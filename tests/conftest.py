@@ -12,11 +12,11 @@ from sqlalchemy import Engine, text
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.database import make_engine
-from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.redis_client import client_without_retries, make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.task import Task
+from coupon_workers.runtime.worker_number import LeasedIds
 from coupon_workers.schema import Base
 from coupon_workers.schema.migration import upgrade
 
@@ -88,7 +88,8 @@ def post() -> PostBox:
 
 
 @pytest.fixture
-def services(settings: Settings, engine: Engine, redis_client: redis.Redis, post: PostBox) -> Services:
+def services(settings: Settings, engine: Engine, redis_client: redis.Redis, post: PostBox) -> Iterator[Services]:
     """Services on the empty stores; what they send lies in ``post``."""
-    made = make_services(settings)
-    return Services(settings, engine, redis_client, post, made.next_id, utc_now)
+    ids = LeasedIds(redis_client)
+    yield Services(settings, engine, redis_client, post, ids.next_id, utc_now)
+    ids.close()  # its thread would go on to write into the Redis of other tests

@@ -25,6 +25,7 @@ from web.error_answer import answer_errors, validation_problem
 from web.json_answer import JsonAnswers
 from web.json_body import MOST_BODY, StrictRequest
 from web.openapi_document import DescribedApplication
+from web.path_id import UserIdConverter
 from web.request_frame import RequestFrame
 
 BLUEPRINTS = (
@@ -50,6 +51,7 @@ def create_app(services: Services) -> OpenAPI:
     app.config["MAX_CONTENT_LENGTH"] = MOST_BODY
     # An address is right or wrong: a redirect to another spelling would lose the body and the key of a careless client.
     app.url_map.merge_slashes = False
+    app.url_map.converters["user"] = UserIdConverter
     queues = BrokerQueues(services.settings)
     attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues)))
     for blueprint in BLUEPRINTS:

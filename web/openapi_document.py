@@ -65,7 +65,7 @@ _IDEMPOTENCY_PARAMETER = {
 ALWAYS = (400, 422, 500, 503)
 GUARDED = (401, 403)
 WITH_BODY = (413, 415)
-WRITING = (409, 429)
+WRITING = (404, 409, 429)
 
 
 class DescribedApplication(OpenAPI):

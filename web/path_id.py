@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from werkzeug.routing import PathConverter
+
 from coupon_workers.errors import NotFound
 
 _LONGEST = len(str(2**63 - 1))
@@ -17,3 +19,11 @@ def path_id(text: str, code: str) -> int:
         if number < 2**63:
             return number
     raise NotFound(code, "there is no such identity")
+
+
+class UserIdConverter(PathConverter):
+    """``<user:user_id>`` in an address: a user's id may hold slashes anywhere, and however a client escapes them they
+    arrive here as slashes (WSGI)."""
+
+    regex = ".+?"
+    part_isolating = False

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from flask_openapi3 import APIBlueprint, Tag
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from coupon_workers.claiming.claim_request import user_id_problem
 from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.templates.field_type import Instant
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
 from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page
 from web.auth import require
@@ -87,12 +88,12 @@ class WalletQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     status: Status | None = None
-    expiring_before: AwareDatetime | None = Field(None, description="RFC 3339 with an offset")
+    expiring_before: Instant | None = Field(None, description="RFC 3339 with an offset")
     limit: Annotated[int, Field(ge=1, le=200)] = FIRST_PAGE
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,19}$")] | None = None
 
 
-@api.get("/v1/users/<user_id>/coupons", summary="A user's coupons", responses={200: WalletAnswer})
+@api.get("/v1/users/<user:user_id>/coupons", summary="A user's coupons", responses={200: WalletAnswer})
 @require("storefront")
 def get_wallet(path: UserPath, query: WalletQuery) -> dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
@@ -108,7 +109,7 @@ def get_wallet(path: UserPath, query: WalletQuery) -> dict[str, Any]:
 
 
 @api.get(
-    "/v1/users/<user_id>/coupons/<coupon_no>",
+    "/v1/users/<user:user_id>/coupons/<coupon_no>",
     summary="One coupon with its history",
     responses={200: CouponHistoryAnswer},
 )

@@ -80,7 +80,10 @@ def _preheat_bucket(services: Services, template_id: int, bucket: int) -> int:
         issued = sum(build.load(page) for page in _pages(connection, rules, bucket))
         crash_point("preheat.before_swap")
         while (pending := build.swap(rules, issued)) is None:
-            rules = _rules_now(connection, template_id)
+            older, rules = rules, _rules_now(connection, template_id)
+            if rules.version == older.version:
+                # The live keys know a version that the database, brought back from a copy, has lost: it leads.
+                build.forget_live_version()
         log.info("preheated", template_id=template_id, bucket=bucket, issued=issued, pending=pending)
     if pending:
         services.post.send(settle_claims(template_id, bucket))
@@ -133,6 +136,13 @@ class _Build:
         except RedisError as error:
             raise StoreUnavailable("Redis", str(error)) from error
 
+    def forget_live_version(self) -> None:
+        """Declare the live keys cold: claims are refused until the swap, which then asks for no version."""
+        try:
+            self._redis.unlink(self._keys.generation)
+        except RedisError as error:
+            raise StoreUnavailable("Redis", str(error)) from error
+
     def load(self, page: list[Any]) -> int:
         """Add a page of rows; returns how many were issued coupons."""
         args: list[str | int] = []
@@ -152,6 +162,11 @@ class _Build:
     def swap(self, rules: GateRules, issued: int) -> int | None:
         """Take the live keys' place; returns the claims still pending, or None when ``rules`` are out of date."""
         keys = self._keys
+        try:
+            # Before the swap: a claim accepted right after it must be found when its status is asked.
+            self._redis.sadd(WARM_TEMPLATES, f"{keys.template_id}.{keys.bucket}")
+        except RedisError as error:
+            raise StoreUnavailable("Redis", str(error)) from error
         reply = lua_script("swap_shadow")(
             self._redis,
             [
@@ -177,7 +192,4 @@ class _Build:
                 *rules.meta(),
             ],
         )
-        if reply[0] != b"SWAPPED":
-            return None
-        self._redis.sadd(WARM_TEMPLATES, f"{keys.template_id}.{keys.bucket}")
-        return int(reply[1])
+        return int(reply[1]) if reply[0] == b"SWAPPED" else None

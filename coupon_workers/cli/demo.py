@@ -165,7 +165,10 @@ class _Run:
         with ProgressBar() as bar:
             self._heal()
             wait_until_settled(self._services, left=bar.counts_down("settling"))
-            expected = {int(i): template.expected for i, template in zip(template_ids, templates, strict=True)}
+            expected = {
+                int(template_id): None if template.paused and self.killed else template.expected
+                for template_id, template in zip(template_ids, templates, strict=True)
+            }
             return report_run(self._services, history, expected, since, begins=bar.names("checking"))
 
     def _send(self, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> ClaimHistory:

@@ -11,7 +11,7 @@ from coupon_workers.runtime.clock import rfc3339
 
 HOT_STOCK = 2_000
 CLAIMS_A_UNIT = 12
-"""A load with fewer claims than this for each unit of the hot template gets a smaller stock, to sell out all the same."""
+"""With fewer claims for each unit of the hot template its stock is smaller, so that it sells out all the same."""
 
 FEWEST_CLAIMS = 1_000
 """With fewer the small template does not sell out."""
@@ -26,11 +26,16 @@ PAUSE_SHARE = 0.08
 
 @dataclass(frozen=True, slots=True)
 class DemoTemplate:
-    """``body`` of ``POST /v1/templates``; ``weight`` among all claims; ``expected`` coupons, None where it is open."""
+    """``body`` of ``POST /v1/templates``; ``weight`` among all claims; ``expected`` coupons, None where it is open.
+
+    ``paused``: it is the one that is paused in the middle. The units of claims that the pause rejects are sold again
+    if they come back before the last claim, which is certain only while every process lives.
+    """
 
     body: dict[str, Any]
     weight: int
     expected: int | None
+    paused: bool = False
 
 
 def demo_templates(now: datetime, run: str, claims: int) -> list[DemoTemplate]:
@@ -42,7 +47,7 @@ def demo_templates(now: datetime, run: str, claims: int) -> list[DemoTemplate]:
     percent_off = {"type": "percent_off", "percent_off": 1_000, "max_discount": 5_000}
     cash = {"type": "cash", "amount": 500}
     return [
-        DemoTemplate(_body(f"{run}-hot", open_now, hot_stock, 1, **amount_off), 60, hot_stock),
+        DemoTemplate(_body(f"{run}-hot", open_now, hot_stock, 1, **amount_off), 60, hot_stock, paused=True),
         DemoTemplate(_body(f"{run}-daily", open_now, 50_000, 5, per_user_daily_limit=1, **percent_off), 14, None),
         DemoTemplate(_body(f"{run}-unlimited", open_now, 50_000, None, **cash), 12, None),
         DemoTemplate(_body(f"{run}-small", open_now, 40, 2, **amount_off), 9, 40),

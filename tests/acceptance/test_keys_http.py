@@ -164,9 +164,7 @@ def test_a_signed_request_is_accepted(client: FlaskClient, signer: Signer) -> No
 
 
 @pytest.mark.parametrize("missing", ["X-Signature-Time", "X-Signature-Nonce", "X-Signature"])
-def test_a_key_that_demands_signatures_opens_nothing_without(
-    client: FlaskClient, signer: Signer, missing: str
-) -> None:
+def test_a_key_that_demands_signatures_opens_nothing_without(client: FlaskClient, signer: Signer, missing: str) -> None:
     """The key alone, stolen, is worth nothing."""
     headers = signer.headers("GET", "/v1/api-keys")
     del headers[missing]

@@ -96,9 +96,7 @@ def test_the_depth_and_age_of_a_queue_are_told(client: FlaskClient, ops: Headers
     assert ("care", 0, None) == (care["name"], care["depth"], care["age_ms"])
 
 
-def test_claims_that_wait_are_told_by_template(
-    client: FlaskClient, ops: Headers, redis_client: redis.Redis
-) -> None:
+def test_claims_that_wait_are_told_by_template(client: FlaskClient, ops: Headers, redis_client: redis.Redis) -> None:
     """The longest waiting first; a template without any is left out."""
     redis_client.sadd(WARM_TEMPLATES, f"{BIG}.0", "7.1", "8.0")
     now_ms = to_ms(utc_now())
@@ -185,7 +183,9 @@ def test_a_discarded_dead_letter_is_gone(
     assert 0 == broker_redis.exists("dramatiq:settle.XQ", "dramatiq:settle.XQ.msgs", "dramatiq:settle.msgs")
 
 
-@pytest.mark.parametrize("content", [b"\xff\x00", b"{", b"[]", b"1", b'{"actor_name": 1}', b'{"args": {}}', b"[" * 9_999])
+@pytest.mark.parametrize(
+    "content", [b"\xff\x00", b"{", b"[]", b"1", b'{"actor_name": 1}', b'{"args": {}}', b"[" * 9_999]
+)
 def test_a_message_nobody_can_read_can_only_be_discarded(
     client: FlaskClient, ops: Headers, broker_redis: redis.Redis, content: bytes
 ) -> None:

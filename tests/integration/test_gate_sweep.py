@@ -100,11 +100,3 @@ def test_more_templates_than_a_page_are_all_swept(
 
     assert 5 == sweep_gates(services)["preheated"]
     assert [preheat_template(100 + number) for number in range(5)] == post.sent
-
-
-def test_every_bucket_of_a_template_is_looked_at(services: Services, post: PostBox) -> None:
-    """One that is cold while the others are warm is enough."""
-    sale = open_sale(services, bucket_count=3)
-    services.redis.delete(f"cw:{{t{sale.template_id}.2}}:generation")
-
-    assert 1 == sweep_gates(services)["preheated"]

@@ -21,7 +21,6 @@ EACH = 120
 def amid_traffic(sale: Sale, disturb: Callable[[], object]) -> list[tuple[int, ClaimOutcome]]:
     """Claim with three threads and settle with two, while ``disturb`` is done again and again; every answer."""
     over = threading.Event()
-    disturbed = 0
 
     def again_and_again(work: Callable[[], object]) -> int:
         times = 0
@@ -36,8 +35,10 @@ def amid_traffic(sale: Sale, disturb: Callable[[], object]) -> list[tuple[int, C
 
     with ThreadPoolExecutor(CLAIMERS + 3) as threads:
         background = [threads.submit(again_and_again, work) for work in (sale.drain, sale.drain, disturb)]
-        answers = [answer for part in threads.map(claim_all, range(CLAIMERS)) for answer in part]
-        over.set()
+        try:
+            answers = [answer for part in threads.map(claim_all, range(CLAIMERS)) for answer in part]
+        finally:
+            over.set()
         disturbed = background[-1].result()
         for job in background[:-1]:
             job.result()
@@ -93,8 +94,7 @@ def test_redis_emptied_under_traffic_and_rebuilt_keeps_every_invariant(services:
     sale = open_sale(services, total_quantity=150, per_user_limit=2)
 
     def lose_and_rebuild() -> None:
-        for key in services.redis.keys("cw:{t*"):
-            services.redis.delete(key)
+        services.redis.flushdb()
         sale.preheat()
 
     answers = amid_traffic(sale, lose_and_rebuild)

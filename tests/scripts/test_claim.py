@@ -112,7 +112,7 @@ def test_a_request_id_with_a_space_is_not_another_users_request(script: ClaimScr
         ("", ",app,h5,", "ACCEPTED"),
         ("web", ",app,h5,", "NOT_ELIGIBLE"),
         ("ap", ",app,", "NOT_ELIGIBLE"),
-        ("app,h5", ",app,h5,x,", "ACCEPTED"),
+        ("app,h5", ",app,h5,x,", "NOT_ELIGIBLE"),
         (".", ",app,", "NOT_ELIGIBLE"),
         ("%a", ",app,", "NOT_ELIGIBLE"),
     ],

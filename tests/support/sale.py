@@ -16,6 +16,7 @@ from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.snowflake import route_of
 from tests.support.template import insert_template, read_template
 
 
@@ -107,7 +108,8 @@ def open_sale(services: Services, **columns: Any) -> Sale:
 
 def gate_of(services: Services, **changed: Any) -> ClaimGate:
     """A gate with ``changed`` settings."""
-    return ClaimGate(services.settings.model_copy(update=changed), services.next_id)
+    settings = services.settings.model_copy(update=changed)
+    return ClaimGate(settings, lambda template_id: services.next_id(route_of(template_id)))
 
 
 def assert_sound(services: Services) -> None:

@@ -1,0 +1,106 @@
+"""A web server under load: ours or the bare one, what it answered, and what each answer cost."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from bench.cpu_meter import CpuMeter
+from bench.failure import BenchFailure
+from bench.generator import PATIENCE_S, LoadResult, LoadSpec
+from bench.stage import HOST, ROOT, Stage
+from coupon_workers.embedded.child import ChildProcess
+from coupon_workers.embedded.listen_address import free_port
+
+OURS = "web"
+BARE = "bench.peers.bare_view"
+_START_S = 60.0
+_MOST_REQUESTS_PER_S = 12_000
+_MOST_BATCHES_PER_S = 200
+"""Requests that are made ready for each second of a load: more than any server here answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """A server that answers."""
+
+    stage: Stage
+    child: ChildProcess
+    port: int
+
+    def load(
+        self, template_id: int, *, claims_each: int = 1, others: Mapping[str, int] | None = None
+    ) -> tuple[LoadResult, dict[str, float]]:
+        """One load of ``load_s``; with it the CPU time for each claim of the front and of ``others`` (name → process).
+
+        Raises ``BenchFailure`` when the generator or the server fails.
+        """
+        assert self.child.pid is not None
+        spec = self._spec(template_id, claims_each)
+        meter = CpuMeter({"web": self.child.pid, **(others or {})})
+        result = _generate(spec)
+        return result, meter.us_each(sum(result.answers.values()) * claims_each)
+
+    def _spec(self, template_id: int, claims_each: int) -> LoadSpec:
+        scale = self.stage.scale
+        per_s = _MOST_REQUESTS_PER_S if claims_each == 1 else _MOST_BATCHES_PER_S
+        return LoadSpec(
+            port=self.port,
+            path="/v1/claims" if claims_each == 1 else "/v1/claims/batch",
+            key=self.stage.key,
+            template_id=template_id,
+            mark=self.stage.mark(),
+            connections=scale.connections,
+            seconds=scale.load_s,
+            most=max(scale.connections, int(per_s * scale.load_s)),
+            claims_each=claims_each,
+        )
+
+
+@contextmanager
+def serving(stage: Stage, module: str) -> Iterator[Front]:
+    """Start the web server ``module`` on a free port and wait until it answers."""
+    port = free_port(HOST, 0)
+    name = module.rpartition(".")[2]
+    with stage.program(name, [module], {"COUPON_HTTP_PORT": str(port)}) as child:
+        deadline = time.monotonic() + _START_S
+        while not _answers(port):
+            stage.check_runs(child)
+            if time.monotonic() > deadline:
+                raise BenchFailure(f"{name} did not answer within {_START_S:g} s")
+            time.sleep(0.05)
+        yield Front(stage, child, port)
+
+
+def _answers(port: int) -> bool:
+    """Whether anything comes back; the bare server has no address that says it is well."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/livez")
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _generate(spec: LoadSpec) -> LoadResult:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.generator"],
+        cwd=ROOT,
+        input=json.dumps(asdict(spec)),
+        capture_output=True,
+        text=True,
+        timeout=spec.seconds + 3 * PATIENCE_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BenchFailure(f"the load on {spec.path} broke: {done.stderr.strip().rpartition(chr(10))[2]}")
+    return LoadResult(**json.loads(done.stdout))

@@ -1,0 +1,45 @@
+"""The bare view: what Flask costs before anybody does anything.
+
+    python -m bench.peers.bare_view
+
+It parses the JSON of a claim and answers 202 with the shape of our answer. It checks no key, validates nothing, asks
+no Redis, logs nothing. It is served by the very function that serves our front, with the same settings: the same
+Granian, processes, threads, backlog and time-outs.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from flask import Flask, request
+
+import web.server
+from coupon_workers.runtime.settings import settings
+
+app = Flask("bare_view")
+_claim_ids = count(653_247_040_368_672_768)
+"""As many digits as our claim ids have: the answer has the same length."""
+
+
+@app.post("/v1/claims")
+def post_claim() -> tuple[dict[str, Any], int]:
+    """As the tutorial has it: read the JSON, return a dict and a status."""
+    claim = request.get_json()
+    return {
+        "claim_id": str(next(_claim_ids)),
+        "status": "queued",
+        "template_id": claim["template_id"],
+        "user_id": claim["user_id"],
+        "replayed": False,
+    }, 202
+
+
+def main() -> None:
+    """Serve until told to stop."""
+    web.server._load = lambda: app  # the one thing that differs: which application a server's process loads
+    web.server.serve(settings())
+
+
+if __name__ == "__main__":
+    main()

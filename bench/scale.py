@@ -1,0 +1,44 @@
+"""How much of everything a run does. Every count and every time has a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """``rounds`` are measured, after one that is not. Times are of one run of one side, counts likewise.
+
+    ``drain_claims`` are settled by us and copied by COPY; ``message_claims`` are those of the peers that take a
+    message for each, fewer because they are slower (both are told as rates). ``many_outstanding`` and
+    ``few_outstanding`` coupons lie in the two databases that ``outstanding_claims`` more are claimed from.
+    """
+
+    rounds: int = 5
+    connections: int = 32
+    load_s: float = 4.0
+    drain_claims: int = 20_000
+    message_claims: int = 4_000
+    latency_s: float = 10.0
+    few_outstanding: int = 10_000
+    many_outstanding: int = 2_000_000
+    outstanding_claims: int = 5_000
+
+
+NORMAL = Scale()
+
+QUICK = Scale(
+    rounds=2,
+    connections=16,
+    load_s=1.0,
+    drain_claims=2_000,
+    message_claims=300,
+    latency_s=2.0,
+    few_outstanding=1_000,
+    many_outstanding=200_000,
+    outstanding_claims=500,
+)
+"""Shows that everything works; the numbers say little."""
+
+FULL_OUTSTANDING = 10_000_000
+"""What DESIGN 14 names; it takes minutes and about ten gigabytes to fill."""

@@ -1,0 +1,45 @@
+"""Whether what is owed was reached: medians of the rounds, and how far the rounds lay apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from bench.row import Comparison, RowResult
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``ours`` and ``peer`` are medians. ``ratio`` is the median of the rounds' own ratios, ``lowest`` and ``highest``
+    the ends of them: the two sides of a round ran right after each other, so that a machine that is slower for a
+    minute moves both. ``reached`` is None where nothing is owed."""
+
+    comparison: Comparison
+    ours: float
+    peer: float
+    ratio: float
+    lowest: float
+    highest: float
+    reached: bool | None
+
+
+def judge(result: RowResult, comparison: Comparison) -> Verdict | None:
+    """The verdict on one comparison; None when no round has both sides of it."""
+    ours = result.of(comparison.ours, comparison.number)
+    if comparison.peer is None:
+        peers = [comparison.constant or 1.0] * len(ours)
+    else:
+        peers = result.of(comparison.peer, comparison.number)
+    ratios = [mine / theirs for mine, theirs in zip(ours, peers, strict=False) if theirs]
+    if not ratios:
+        return None
+    ratio = median(ratios)
+    return Verdict(
+        comparison, median(ours), median(peers), ratio, min(ratios), max(ratios), _reached(comparison, ratio)
+    )
+
+
+def _reached(comparison: Comparison, ratio: float) -> bool | None:
+    if comparison.owed is None:
+        return None
+    return ratio >= comparison.owed if comparison.sense == "at least" else ratio <= comparison.owed

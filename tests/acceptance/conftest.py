@@ -1,0 +1,40 @@
+"""A shop in this process for each test or each module, and one real installation for the run, started when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from coupon_workers.runtime.process import make_services
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.worker_number import LeasedIds
+from tests.support.http_shop import Shop, empty_stores
+from tests.support.http_system import System
+
+
+@pytest.fixture
+def shop(services: Services) -> Shop:
+    """A shop on empty stores, without a limit of claims a second."""
+    return Shop(services, claim_rate=0)
+
+
+@pytest.fixture(scope="module")
+def lasting_shop(settings: Settings, migrated_engine: Engine) -> Iterator[Shop]:
+    """The same for a whole module whose tests leave nothing behind; take no ``shop`` beside it."""
+    services = make_services(settings)
+    ids = LeasedIds(services.redis)
+    empty_stores(services)
+    yield Shop(replace(services, next_id=ids.next_id), claim_rate=0)
+    ids.close()
+    services.engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """Every process of the Procfile, on servers and a port of its own, for the whole run."""
+    with System.started(tmp_path_factory.mktemp("system")) as started:
+        yield started

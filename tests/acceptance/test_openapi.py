@@ -1,0 +1,133 @@
+"""The published description is valid, complete, and true: what the server answers is what it says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import schemathesis
+from flask_openapi3 import OpenAPI
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from openapi_spec_validator import validate
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from coupon_workers.access.api_key import create_key
+from coupon_workers.access.principal import SCOPES
+from coupon_workers.runtime.services import Services
+from web.app import create_app
+
+EXAMPLES = 8
+"""Of valid requests, and as many of broken ones, for each operation: seconds, not minutes."""
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+UNDESCRIBED = {"/openapi.json", "/docs", "/docs/<path:file>"}
+
+
+@pytest.fixture
+def app(services: Services) -> OpenAPI:
+    """The application on the run's servers."""
+    return create_app(services)
+
+
+@pytest.fixture
+def document(app: OpenAPI) -> dict[str, Any]:
+    """The document as a client gets it."""
+    body: dict[str, Any] = app.test_client().get("/openapi.json").get_json()
+    return body
+
+
+def _operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        f"{method.upper()} {path}": operation
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    }
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    """OpenAPI 3.1, by its own schema, without a reference into nowhere."""
+    validate(document)  # type: ignore[arg-type]
+
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_address_is_described(app: OpenAPI, document: dict[str, Any]) -> None:
+    """A new view cannot be forgotten, nor an old one stay behind."""
+    served = {
+        f"{method} {_path(rule.rule)}"
+        for rule in app.url_map.iter_rules()
+        if rule.rule not in UNDESCRIBED
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+
+    assert served == set(_operations(document))
+
+
+def _path(rule: str) -> str:
+    return re.sub(r"<(?:[^:>]+:)?([^>]+)>", r"{\1}", rule)
+
+
+def test_every_operation_tells_its_key_and_its_problems(document: dict[str, Any]) -> None:
+    """All but health need a bearer key; every error answer is a problem."""
+    for name, operation in _operations(document).items():
+        is_open = name in ("GET /livez", "GET /readyz")
+        assert ([{"bearer": []}] if not is_open else None) == operation.get("security"), name
+        assert is_open or {"401", "403"} <= set(operation["responses"]), name
+        assert operation["summary"], name
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400 and name != "GET /readyz":
+                assert ["application/problem+json"] == list(answer["content"]), (name, status)
+
+
+def test_every_write_but_claims_takes_an_idempotency_key(document: dict[str, Any]) -> None:
+    """API.md, Idempotency."""
+    for name, operation in _operations(document).items():
+        if name.startswith("GET ") or name in ("POST /v1/claims", "POST /v1/claims/batch"):
+            continue
+        headers = {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "header"}
+        assert "Idempotency-Key" in headers, name
+
+
+def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
+    """Generated clients name their methods by them."""
+    names = [operation["operationId"] for operation in _operations(document).values()]
+
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_the_server_answers_as_the_document_says(app: OpenAPI, services: Services, mode: GenerationMode) -> None:
+    """Valid requests and broken ones, for each operation: no 5xx, and only described statuses, types and shapes."""
+    key = create_key(services.engine, name="test", scopes=SCOPES).key
+    headers = {"Authorization": f"Bearer {key}"}
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+
+    for result in schema.get_all_operations():
+        operation = result.ok()
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def agrees(case: schemathesis.Case) -> None:
+            if "wait" in (case.query or {}):
+                case.query.pop("wait")  # nobody settles here: it would wait in vain
+            case.call_and_validate(checks=CHECKS, headers=headers)
+
+        try:
+            agrees()
+        except Unsatisfiable:
+            assert mode is GenerationMode.NEGATIVE, operation.label  # nothing in it can be broken

@@ -1,0 +1,114 @@
+"""The post and the broker: what a front sends is what an actor is given."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import redis
+from pydantic import SecretStr
+
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime import task as tasks
+from coupon_workers.runtime.broker import QuorumBroker, make_broker
+from coupon_workers.runtime.broker_guard import MAX_DELIVERIES
+from coupon_workers.runtime.dramatiq_post import DramatiqPost
+from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.task import Queue
+from tests.support.workshop import Workshop, eventually
+
+BIG = 2**62 + 1
+EVERY_TASK = [
+    tasks.settle_claims(BIG, 0),
+    tasks.preheat_template(BIG),
+    tasks.sweep_gates(),
+    tasks.prune_history(),
+]
+
+
+@pytest.fixture
+def workshop(settings: Settings, redis_client: redis.Redis) -> Workshop:
+    """Empty queues."""
+    return Workshop(settings)
+
+
+@pytest.fixture
+def post(settings: Settings) -> DramatiqPost:
+    """A front's post, over a broker of its own that knows no actor."""
+    return DramatiqPost(make_broker(settings, for_workers=False))
+
+
+def test_an_actor_is_given_what_was_sent(workshop: Workshop, post: DramatiqPost) -> None:
+    """By name and over its queue; a number larger than a double holds stays exact."""
+    for task in EVERY_TASK:
+        workshop.actor(task.name, queue_name=task.queue.value)
+
+    for task in EVERY_TASK:
+        post.send(task)
+
+    with workshop.working():
+        given = {workshop.next_done() for _ in EVERY_TASK}
+        assert {(task.name, *task.args) for task in EVERY_TASK} == given
+        assert eventually(lambda: not any(workshop.left(queue.value) for queue in Queue))
+
+
+def test_a_message_waits_for_a_worker(workshop: Workshop, post: DramatiqPost) -> None:
+    """Sent while none runs."""
+    post.send(tasks.settle_claims(1, 0))
+    assert 1 == workshop.left()
+
+    workshop.actor("settle_claims")
+    with workshop.working():
+        assert ("settle_claims", 1, 0) == workshop.next_done()
+
+
+def test_a_broker_that_is_away_is_told_quickly(settings: Settings) -> None:
+    """A front does not hold a customer's answer up for a bell."""
+    away = settings.model_copy(update={"broker_url": SecretStr("unix:///nonexistent/valkey.sock")})
+    post = DramatiqPost(make_broker(away, for_workers=False))
+    started = time.monotonic()
+
+    with pytest.raises(StoreUnavailable):
+        post.send(tasks.settle_claims(1, 0))
+
+    assert time.monotonic() - started < 3
+
+
+def test_without_an_address_there_is_no_broker(settings: Settings) -> None:
+    """Said at once, not at the first message."""
+    with pytest.raises(StoreUnavailable, match="COUPON_BROKER_URL"):
+        make_broker(settings.model_copy(update={"broker_url": None}), for_workers=True)
+
+
+def test_rabbitmq_is_asked_to_confirm_and_to_replicate(settings: Settings) -> None:
+    """As shipped, messages on their way are lost when it is killed; and its own cap ends a deadly message too."""
+    rabbit = settings.model_copy(update={"broker_url": SecretStr("amqp://guest@127.0.0.1:5672")})
+
+    broker = make_broker(rabbit, for_workers=True)
+
+    assert isinstance(broker, QuorumBroker)
+    arguments = broker._build_queue_arguments("settle")
+    assert (True, "quorum", MAX_DELIVERIES) == (
+        broker.confirm_delivery,
+        arguments["x-queue-type"],
+        arguments["x-delivery-limit"],
+    )
+
+
+def test_every_task_names_an_actor_of_its_queue(settings: Settings, redis_client: redis.Redis) -> None:
+    """A producer knows a name and a queue; the worker process must know both too."""
+    assert settings.broker_url is not None
+    show = "import actors, json; print(json.dumps({n: a.queue_name for n, a in actors.broker.actors.items()}))"
+    environment = os.environ | {
+        "COUPON_BROKER_URL": settings.broker_url.get_secret_value(),
+        "COUPON_REDIS_URL": settings.redis_url.get_secret_value() if settings.redis_url else "",
+    }
+
+    shown = subprocess.run([sys.executable, "-c", show], env=environment, capture_output=True, check=True, text=True)
+
+    declared = json.loads(shown.stdout.splitlines()[-1])
+    assert {task.name: task.queue.value for task in EVERY_TASK} == declared

@@ -1,0 +1,144 @@
+"""The claim desk of a process: bells, answers for templates that are not warm, and what it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from coupon_workers.claiming.claim_request import ClaimRequest
+from coupon_workers.claiming.front import ClaimFront
+from coupon_workers.claiming.gate import Decision
+from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.clock import to_ms
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.snowflake import route_in, route_of
+from coupon_workers.runtime.task import Task, settle_claims
+from tests.conftest import PostBox
+from tests.support.sale import Sale, open_sale
+from tests.support.template import TEMPLATE_ID, insert_template
+
+ANN = ClaimRequest(TEMPLATE_ID, "ann", "r1")
+
+
+class DeadPost:
+    """A broker that is away."""
+
+    def send(self, task: Task) -> None:
+        """Take nothing."""
+        raise StoreUnavailable("broker", f"{task.name} was not taken")
+
+
+@pytest.fixture
+def sale(services: Services) -> Sale:
+    """Ten units."""
+    return open_sale(services)
+
+
+def test_the_first_claim_rings_and_the_others_leave_it_at_that(sale: Sale, post: PostBox) -> None:
+    """One message wakes a drain for all of them."""
+    front = ClaimFront(sale.services)
+
+    for user in ("ann", "bob", "cat"):
+        assert ClaimOutcome.ACCEPTED == front.claim(ANN._replace(user_id=user)).outcome
+
+    assert [settle_claims(TEMPLATE_ID, 0)] == post.sent
+
+
+def test_many_claims_ring_once_for_each_template(sale: Sale, post: PostBox) -> None:
+    """And a refusal rings for nothing."""
+    other = open_sale(sale.services, template_id=7_002).template_id
+    front = ClaimFront(sale.services)
+    requests = [ANN, ANN._replace(user_id="bob"), ANN._replace(template_id=other), ANN._replace(template_id=7_003)]
+
+    outcomes = [decision.outcome.value for decision in front.claim_many(requests)]
+
+    assert ["ACCEPTED", "ACCEPTED", "ACCEPTED", "TEMPLATE_NOT_FOUND"] == outcomes
+    assert [settle_claims(TEMPLATE_ID, 0), settle_claims(other, 0)] == post.sent
+
+
+def test_a_claim_is_accepted_though_the_bell_cannot_be_sent(sale: Sale) -> None:
+    """It is safe in the stream; the sweep rings again."""
+    front = ClaimFront(replace(sale.services, post=DeadPost()))
+
+    assert ClaimOutcome.ACCEPTED == front.claim(ANN).outcome
+    assert 1 == sale.queued
+
+
+def test_a_claim_id_tells_where_its_claim_is_kept(sale: Sale) -> None:
+    """It carries the template's route, so that a status is asked of few keys."""
+    claim_id = ClaimFront(sale.services).claim(ANN).claim_id
+
+    assert route_of(TEMPLATE_ID) == route_in(claim_id)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("active", ClaimOutcome.NOT_WARMED),
+        ("scheduled", ClaimOutcome.NOT_WARMED),
+        ("paused", ClaimOutcome.NOT_WARMED),
+        ("draft", ClaimOutcome.NOT_STARTED),
+        ("pending_approval", ClaimOutcome.NOT_STARTED),
+        ("offline", ClaimOutcome.ENDED),
+        ("archived", ClaimOutcome.ENDED),
+    ],
+)
+def test_a_template_that_is_not_warm_is_explained_by_its_row(
+    services: Services, status: str, expected: ClaimOutcome
+) -> None:
+    """Only a published one is about to be warm."""
+    insert_template(services.engine, status=status)
+
+    assert expected == ClaimFront(services).claim(ANN).outcome
+
+
+def test_a_draft_answers_when_it_would_start(services: Services) -> None:
+    """As its window says now."""
+    start = services.clock() + timedelta(hours=5)
+    insert_template(services.engine, status="draft", claim_start=start)
+
+    assert Decision(ClaimOutcome.NOT_STARTED, start_ms=to_ms(start)) == ClaimFront(services).claim(ANN)
+
+
+def test_a_template_that_ended_long_ago_is_ended(services: Services) -> None:
+    """It is not kept warm for ever."""
+    now = services.clock()
+    insert_template(services.engine, claim_start=now - timedelta(days=30), claim_end=now - timedelta(days=20))
+
+    assert ClaimOutcome.ENDED == ClaimFront(services).claim(ANN).outcome
+
+
+def test_a_template_nobody_made_is_not_found(services: Services) -> None:
+    """And is asked of the database once a second at most."""
+    front = ClaimFront(services)
+
+    first = front.claim(ANN).outcome
+    insert_template(services.engine)
+    remembered = front.claim(ANN).outcome
+
+    assert [ClaimOutcome.TEMPLATE_NOT_FOUND] * 2 == [first, remembered]
+    assert ClaimOutcome.NOT_WARMED == ClaimFront(services).claim(ANN).outcome
+
+
+@pytest.mark.parametrize("issued", [True, False])
+def test_a_request_is_replayed_from_the_database_when_its_template_is_over_and_cold(sale: Sale, issued: bool) -> None:
+    """For good, whatever Redis still knows (DESIGN 3.3)."""
+    engine = sale.services.engine
+    first = sale.claim("ann").claim_id
+    if not issued:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE coupon_template SET pause_epoch = 1")
+    sale.drain()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE coupon_template SET status = 'archived'")
+    sale.services.redis.flushdb()
+    front = ClaimFront(sale.services)
+
+    replayed, other = front.claim(ANN), front.claim(ANN._replace(request_id="r2"))
+
+    state = "issued" if issued else "PAUSED"
+    assert Decision(ClaimOutcome.REPLAYED, first, state) == replayed
+    assert ClaimOutcome.ENDED == other.outcome

@@ -1,0 +1,202 @@
+"""A whole installation to break: every process can be killed, held down, stopped, or started with other settings."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from coupon_workers.access.api_key import create_key
+from coupon_workers.embedded import keeper
+from coupon_workers.embedded.output import LogFolder
+from coupon_workers.embedded.procfile import Procfile, find_procfile
+from coupon_workers.embedded.running_system import RunningSystem
+from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL
+from coupon_workers.runtime.database import make_engine
+from coupon_workers.runtime.settings import Settings
+from tests.support.fault_load import Front
+from tests.support.fault_wait import until
+
+PEPPER = "pepper-that-no-log-shows"
+BASE = {
+    DATABASE_URL: "",
+    REDIS_URL: "",
+    BROKER_URL: "",
+    "COUPON_CODE_PEPPER": PEPPER,
+    "COUPON_LOG_LEVEL": "WARNING",
+    "COUPON_WEB_WORKERS": "2",
+    "COUPON_WORKER_PROCESSES": "1",
+    "COUPON_REDIS_TIMEOUT_MS": "1000",
+}
+SERVERS = ("postgres", "redis", "broker")
+
+_SHORTEST_S = 0.5
+"""A killed process is started again within this, so that a short run sees many deaths (30 s of them: see Keeper)."""
+
+_WITH_SETTINGS = 'set -a; . "$0"; set +a; while [ -e "$0.held" ]; do sleep 0.05; done; exec "$@"'
+"""Shell: read the settings of one process, wait while it is held down, become the process."""
+
+
+class FaultSystem:
+    """``coupon-workers up`` in ``folder``, with one web front, one worker, one scheduler and three servers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.logs = folder / "logs"
+        self._settings = folder / "settings"
+        self._settings.mkdir()
+        self._running = RunningSystem(
+            folder / "data",
+            overrides=BASE,
+            procfile=self._procfile(),
+            output=LogFolder(self.logs),
+            durable=False,
+        )
+        self.key = ""
+
+    def start(self) -> None:
+        """Start all of it and make a key with every scope."""
+        keeper.LONGEST_DELAY_S = _SHORTEST_S
+        self._running.start()
+        engine = make_engine(self.settings)
+        self.key = create_key(engine, name="faults", scopes=["admin", "storefront", "ops"]).key
+        engine.dispose()
+
+    def stop(self) -> None:
+        """Stop all of it in order."""
+        self._running.stop()
+
+    @property
+    def settings(self) -> Settings:
+        """Settings that lead to its servers."""
+        env = self._running.env
+        return Settings.model_validate({name: env[f"COUPON_{name.upper()}"] for name in _ADDRESSES})
+
+    @property
+    def front(self) -> Front:
+        """The web front."""
+        return Front(self.settings.http_port, self.key)
+
+    @property
+    def log_files(self) -> list[Path]:
+        """What its processes and servers have written."""
+        return sorted([*self.logs.glob("*.log"), *(self.folder / "data").glob("*.log")])
+
+    def family(self, name: str) -> list[int]:
+        """The living processes of one entry, master first; nothing while it is down."""
+        supervisor = self._running.supervisor
+        assert supervisor is not None
+        with suppress(psutil.NoSuchProcess):
+            if (pid := supervisor.pids().get(name)) is not None:
+                return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+        return []
+
+    def signal(self, name: str, number: signal.Signals, pids: Sequence[int] | None = None) -> None:
+        """Send ``number`` to the master of an entry, or to ``pids`` of it."""
+        for pid in self.family(name)[:1] if pids is None else pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Have the master end by ``number``; returns when another has taken its place."""
+        before = self.family(name)[:1]
+        self.signal(name, number, before)
+        until(lambda: (now := self.family(name)[:1]) and now != before, what=f"a new {name}")
+
+    def change(self, name: str, **settings: str) -> None:
+        """Give one entry other settings, and nothing of those it was given before; it is started anew with them."""
+        self.prepare(name, **settings)
+        self.end(name, signal.SIGTERM)
+        self.wait_ready()
+
+    def prepare(self, name: str, **settings: str) -> None:
+        """Like ``change``, from its next start on."""
+        lines = [f"{key}={shlex.quote(value)}\n" for key, value in settings.items()]
+        unfinished = self._settings / f"{name}.unfinished"
+        unfinished.write_text("".join(lines))
+        unfinished.replace(self._settings / f"{name}.env")
+
+    def wait_ready(self, within_s: float = 60.0) -> float:
+        """Return the seconds until the front says that everything it needs is there."""
+        return until(self._is_ready, within_s, "readiness")
+
+    @contextmanager
+    def held_down(self, name: str, number: signal.Signals = signal.SIGKILL) -> Iterator[None]:
+        """End a server or a process by ``number``; the block runs while it is down. Then it is started again."""
+        with self._held_server(name) if name in SERVERS else self._held_process(name):
+            before = self.family(name)
+            self.signal(name, number, before[:1])
+            until(lambda: not any(map(_lives, before)), what=f"the end of {name}")
+            yield
+        until(lambda: self.family(name)[:1] not in ([], before[:1]), what=f"a new {name}")
+
+    @contextmanager
+    def stopped(self, name: str) -> Iterator[None]:
+        """SIGSTOP for all processes of an entry; they go on after the block."""
+        family = self.family(name)
+        self.signal(name, signal.SIGSTOP, family)
+        try:
+            yield
+        finally:
+            self.signal(name, signal.SIGCONT, family)
+
+    @contextmanager
+    def _held_process(self, name: str) -> Iterator[None]:
+        mark = self._settings / f"{name}.env.held"
+        mark.touch()
+        try:
+            yield
+        finally:
+            mark.unlink()
+
+    @contextmanager
+    def _held_server(self, name: str) -> Iterator[None]:
+        server = next(server for server in self._running.servers.servers if server.name == name)
+        released = threading.Event()
+        start = server.start
+
+        def start_when_released() -> None:
+            released.wait()
+            start()
+
+        # On the object, where its keeper looks for it: the class and everybody else's servers stay as they are.
+        vars(server)["start"] = start_when_released
+        try:
+            yield
+        finally:
+            del vars(server)["start"]
+            released.set()
+
+    def _procfile(self) -> Procfile:
+        known = find_procfile()
+        commands: dict[str, list[str]] = {}
+        for name, command in known.commands.items():
+            self.prepare(name)
+            commands[name] = ["sh", "-c", _WITH_SETTINGS, str(self._settings / f"{name}.env"), *command]
+        return Procfile(commands, known.folder)
+
+    def _is_ready(self) -> bool:
+        try:
+            with _open(f"{self._running.base_url}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+_ADDRESSES = ("database_url", "redis_url", "broker_url", "http_port")
+_open: Any = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+def _lives(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
