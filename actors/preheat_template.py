@@ -10,7 +10,7 @@ from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.runtime.task import Queue
 
 
-@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1, throws=(Conflict, NotFound))
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1, notify_shutdown=True, throws=(Conflict, NotFound))
 def preheat_template(template_id: int) -> None:
     """Preheat; a template that went away meanwhile is nobody's loss."""
     preheat(services(), template_id)

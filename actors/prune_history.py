@@ -10,7 +10,7 @@ from coupon_workers.runtime.task import Queue
 from coupon_workers.scheduling.history import prune_history as prune
 
 
-@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1)
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1, notify_shutdown=True)
 def prune_history() -> None:
     """One pass over job runs, idempotency rows, and the gates of templates long over."""
     prune(services(), services().clock())

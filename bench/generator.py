@@ -29,8 +29,7 @@ _RECEIVE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """``claims_each`` claims a request: 1 for the single view. ``mark`` keeps the users and requests of two loads apart.
-
+    """``claims_each`` claims a request: 1 for the single view. ``mark`` keeps the users and requests of loads apart.
     Asking ends after ``seconds``, or ``most`` requests.
     """
 

@@ -80,7 +80,9 @@ class Sale:
     def check_books(self, count: int) -> None:
         """Raise ``BenchFailure`` unless ``count`` coupons are there, each with its flow and its event."""
         expected = {"coupon": count, "coupon_flow": count, "outbox": count, "counter": count}
-        found = {table: int(self.world.number(f"SELECT count(*) FROM {table}")) for table in expected if table != "counter"}
+        found = {
+            table: int(self.world.number(f"SELECT count(*) FROM {table}")) for table in expected if table != "counter"
+        }
         found["counter"] = self.issued
         if found != expected:
             raise BenchFailure(f"{count} claims were to be durable, but there are {found}")

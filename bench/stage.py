@@ -1,4 +1,4 @@
-"""Where rows are measured: embedded servers as in production, in a folder of their own, and the programs beside them."""
+"""Where rows are measured: embedded servers as in production, in a folder of their own, and programs beside them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Stage:
 
     @contextmanager
     def program(self, name: str, module: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[ChildProcess]:
-        """``python -m`` the module's words, on the main world, until the block ends; its output in ``logs/NAME.log``."""
+        """``python -m`` and the words, on the main world, until the block ends; its output in ``logs/NAME.log``."""
         child = ChildProcess(name, [sys.executable, "-m", *module], self._environment(env or {}), ROOT, self._output)
         child.start()
         try:

@@ -46,7 +46,7 @@ class World:
         """
         self.execute("CHECKPOINT")
         deadline = time.monotonic() + _QUIET_PATIENCE_S
-        while self.services.redis.info("persistence")["aof_rewrite_in_progress"]:  # type: ignore[index]
+        while self.services.redis.info("persistence")["aof_rewrite_in_progress"]:
             if time.monotonic() > deadline:
                 raise BenchFailure(f"Redis has rewritten its file for {_QUIET_PATIENCE_S:g} s")
             time.sleep(0.05)

@@ -1,8 +1,8 @@
 """COPY: the fastest way into PostgreSQL, for the very rows that settling has written.
 
 The rows are read back as COPY's own text before the clock starts, the tables are emptied, and the text is copied into
-the same tables with their indexes, checks and partitions: one COPY a table, all in one transaction, its commit included.
-So the peer reads no queue, computes nothing, sends no acknowledgement and commits once.
+the same tables with their indexes, checks and partitions: one COPY a table, all in one transaction, its commit
+included. So the peer reads no queue, computes nothing, sends no acknowledgement and commits once.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ QUEUE = "bench_claims"
 
 def make_broker(url: str) -> dramatiq.Broker:
     """The shipped broker on ``url``."""
-    return RedisBroker(url=url)  # type: ignore[no-untyped-call]  # dramatiq has no types for it
+    return RedisBroker(url=url)
 
 
 dramatiq.set_broker(make_broker(os.environ.get("COUPON_BROKER_URL", "redis://127.0.0.1")))

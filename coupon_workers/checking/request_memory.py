@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
-
-from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
 from coupon_workers.checking.claim_end import ClaimEnd, claim_ends
 from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, warm_buckets
 from coupon_workers.checking.no_lost_claim import QUEUED
-from coupon_workers.checking.reading import snapshot
+from coupon_workers.checking.settled_claim import coupon_pages, rejection_pages
 from coupon_workers.claiming.key import BucketKeys, bucket_of
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.runtime.services import Services
 
 RULE = "request_memory"
-
-PAGE = 5_000
-_COUPONS = text("""
-    SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state FROM coupon
-     WHERE (template_id, coupon_id) > (:template_id, :claim_id) ORDER BY template_id, coupon_id LIMIT :page
-""")
-_REJECTIONS = text("""
-    SELECT claim_id, template_id, user_id, request_id, reason AS state FROM claim_rejection
-     WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
-""")
 
 
 def request_memory(services: Services) -> list[Breach]:
@@ -50,7 +39,7 @@ def _all(services: Services) -> Iterator[list[Breach]]:
     bucket_count: dict[int, int] = {}
     for keys in buckets:
         bucket_count[keys.template_id] = bucket_count.get(keys.template_id, 0) + 1
-    for page in _settled(services):
+    for page in chain(coupon_pages(services), rejection_pages(services)):
         yield _forgotten(services, bucket_count, [row for row in page if row.template_id in bucket_count])
 
 
@@ -70,20 +59,6 @@ def _told_otherwise(
         for claim_id, memory in remembered.items()
         if ends.get(claim_id) != memory
     ]
-
-
-def _settled(services: Services) -> Iterator[list[Any]]:
-    """Every settled claim, a page at a time, by the indexes."""
-    for statement in (_COUPONS, _REJECTIONS):
-        template_id, claim_id = 0, 0
-        while True:
-            after = {"template_id": template_id, "claim_id": claim_id, "page": PAGE}
-            with snapshot(services) as connection:
-                page = list(connection.execute(statement, after))
-            if not page:
-                break
-            yield page
-            template_id, claim_id = page[-1].template_id, page[-1].claim_id
 
 
 def _forgotten(services: Services, bucket_count: Mapping[int, int], page: Sequence[Any]) -> list[Breach]:

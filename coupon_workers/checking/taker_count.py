@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import text
 
@@ -11,7 +11,8 @@ from coupon_workers.checking.breach import BREACH_LIMIT, Breach
 from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, queued_claims, warm_buckets
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
-from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.checking.settled_claim import coupon_pages
+from coupon_workers.claiming.key import BucketKeys, bucket_of
 from coupon_workers.runtime.services import Services
 
 RULE = "taker_count"
@@ -49,27 +50,45 @@ def taker_count(services: Services, patience_s: float = PATIENCE_S) -> list[Brea
 
 def _first_look(services: Services) -> dict[Taker, Counts]:
     """All takers, against streams read once: whoever moves meanwhile is suspected, and looked at again."""
-    buckets = {keys.takers: keys for keys in warm_buckets(services.redis)}
-    queued = _queued(services, buckets.values())
+    buckets = warm_buckets(services.redis)
+    by_key = {keys.takers: keys for keys in buckets}
+    queued = _queued(services, buckets)
     suspects: dict[Taker, Counts] = {}
-    for chunk in chunks(hash_fields(services.redis, buckets)):
-        counted = {(buckets[key], user_id): _count(value) for key, user_id, value in chunk}
+    for chunk in chunks(hash_fields(services.redis, by_key)):
+        counted = {(by_key[key], user_id): _count(value) for key, user_id, value in chunk}
         suspects |= _wrong(services, counted, queued)
+    for takers in _holders(services, buckets, queued):
+        forgotten = [taker for taker, stored in zip(takers, _stored(services, takers), strict=True) if stored is None]
+        suspects |= _look_again(services, forgotten)
     return suspects
+
+
+def _holders(services: Services, buckets: Sequence[BucketKeys], queued: Queued) -> Iterator[list[Taker]]:
+    """Whoever must be among the takers: holders of coupons, and users with queued claims."""
+    of_template: dict[int, list[BucketKeys]] = {}
+    for keys in buckets:
+        of_template.setdefault(keys.template_id, []).append(keys)
+    for page in coupon_pages(services):
+        holders = {(row.template_id, row.user_id) for row in page if row.template_id in of_template}
+        groups = ((of_template[template_id], user_id) for template_id, user_id in holders)
+        yield [(group[bucket_of(user_id, len(group))], user_id) for group, user_id in groups]
+    yield [(keys, user_id) for keys, claims in queued.items() for user_id in set(claims.values())]
+
+
+def _stored(services: Services, takers: Sequence[Taker]) -> list[bytes | None]:
+    pipeline = services.redis.pipeline(transaction=False)
+    for keys, user_id in takers:
+        pipeline.hget(keys.takers, user_id)
+    with gate_errors():
+        return list(pipeline.execute())
 
 
 def _look_again(services: Services, takers: Sequence[Taker]) -> dict[Taker, Counts]:
     """Those of ``takers`` that are wrong in a reading in the order count, stream, rows."""
     counted: dict[Taker, int] = {}
     for chunk in chunks(takers):
-        pipeline = services.redis.pipeline(transaction=False)
-        for keys, user_id in chunk:
-            pipeline.hget(keys.takers, user_id)
-        with gate_errors():
-            counted |= {
-                taker: _count(value.decode() if value else "0")
-                for taker, value in zip(chunk, pipeline.execute(), strict=True)
-            }
+        for taker, stored in zip(chunk, _stored(services, chunk), strict=True):
+            counted[taker] = _count(stored.decode() if stored else "0")
     queued = _queued(services, {keys for keys, _ in takers})
     wrong: dict[Taker, Counts] = {}
     for chunk in chunks(takers):
@@ -84,14 +103,14 @@ def _wrong(services: Services, counted: Mapping[Taker, int], queued: Queued) -> 
 
 def _held(services: Services, takers: Sequence[Taker], queued: Queued) -> Counter[Taker]:
     """Coupon rows, and claims of the pending streams that are no coupon rows yet, for each of the takers."""
-    bucket_of = {(keys.template_id, user_id): keys for keys, user_id in takers}
+    keys_of = {(keys.template_id, user_id): keys for keys, user_id in takers}
     arguments = {
         "template_ids": [keys.template_id for keys, _ in takers],
         "user_ids": [user_id for _, user_id in takers],
     }
     with snapshot(services) as connection:
         rows = list(connection.execute(_HELD, arguments))
-    held = Counter((bucket_of[row.template_id, row.user_id], row.user_id) for row in rows)
+    held = Counter((keys_of[row.template_id, row.user_id], row.user_id) for row in rows)
     issued = {row.coupon_id for row in rows}
     users = set(takers)
     for keys, claims in queued.items():

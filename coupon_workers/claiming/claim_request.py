@@ -51,7 +51,9 @@ def read_claim(body: Any) -> ClaimRequest:
             and 0 < len(request_id) <= REQUEST_ID_LENGTH
             and request_id.isprintable()
             and request_id.isascii()
-            and (channel == "" or (type(channel) is str and channel.isalnum() and len(channel) <= TEXT_LENGTH))
+            and (channel.isalnum() or "channel" not in body)
+            and type(channel) is str
+            and len(channel) <= TEXT_LENGTH
         ):
             return ClaimRequest(int(template_id), user_id, request_id, channel)
     except (TypeError, KeyError, AttributeError):

@@ -7,10 +7,10 @@ from typing import Any
 import dramatiq
 import redis
 from dramatiq.brokers.rabbitmq import RabbitmqBroker
-from dramatiq.middleware import AgeLimit, Middleware, ShutdownNotifications, TimeLimit
+from dramatiq.middleware import Middleware, ShutdownNotifications, TimeLimit
 
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.runtime.broker_guard import MAX_DELIVERIES, DeadLetteringRetries, DeliveryCap
+from coupon_workers.runtime.broker_guard import MAX_DELIVERIES, DeadLetteringRetries, DeliveryCap, DropOld
 from coupon_workers.runtime.poison_proof_broker import PoisonProofRedisBroker
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.settings import Settings
@@ -50,9 +50,10 @@ def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
 
 def _middleware(client: redis.Redis | None) -> list[Middleware]:
     guards: list[Middleware] = [
-        AgeLimit(),
+        DropOld(),
         TimeLimit(time_limit=TIME_LIMIT_MS),
-        ShutdownNotifications(notify_shutdown=True),
+        # Only actors that ask for it: a drain ends its turn by itself, and an interruption would dead-letter it.
+        ShutdownNotifications(),
         DeadLetteringRetries(max_retries=3, min_backoff=500, max_backoff=5_000),
     ]
     if client is not None:

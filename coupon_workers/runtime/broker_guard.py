@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import dramatiq
 import redis
 from dramatiq.broker import MessageProxy
-from dramatiq.errors import BrokerConnectionError
-from dramatiq.middleware import Middleware, Retries, SkipMessage
+from dramatiq.middleware import AgeLimit, Middleware, Retries, SkipMessage
 from redis.exceptions import RedisError
 
 from coupon_workers.runtime.structured_log import get_logger
@@ -22,7 +22,10 @@ _BEGUN_TTL_S = 86_400
 
 
 class DeadLetteringRetries(Retries):
-    """Retries that dead-letter a message whose retry cannot be enqueued; as shipped it is acknowledged and lost."""
+    """Retries that dead-letter a message whose retry cannot be enqueued; as shipped it is acknowledged and lost.
+
+    So is one whose options make the retry itself fail.
+    """
 
     def after_process_message(
         self,
@@ -37,9 +40,19 @@ class DeadLetteringRetries(Retries):
             super().after_process_message(  # type: ignore[no-untyped-call]  # dramatiq has no types for it
                 broker, message, result=result, exception=exception
             )
-        except (BrokerConnectionError, RedisError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, the message is not to be lost by it
             log.error("retry not enqueued, dead-lettered", message_id=message.message_id, error=str(error))
             message.fail()
+
+
+class DropOld(AgeLimit):
+    """An age limit that drops a message quietly; as shipped it is dead-lettered, as if somebody had to look at it."""
+
+    def before_process_message(self, broker: dramatiq.Broker, message: MessageProxy) -> None:
+        """Skip a message older than its actor's ``max_age``, in milliseconds."""
+        max_age = broker.get_actor(message.actor_name).options.get("max_age", self.max_age)
+        if max_age and time.time() * 1000 - message.message_timestamp >= max_age:
+            raise SkipMessage("too old to matter")
 
 
 class DeliveryCap(Middleware):

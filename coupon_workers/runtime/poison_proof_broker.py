@@ -35,7 +35,7 @@ class PoisonProofRedisBroker(RedisBroker):
         )
         readable = []
         for data in fetched:
-            if data is not None and _is_readable(data):
+            if data is not None and _is_readable(data, queue_name):
                 readable.append(data)
             elif data is not None:
                 self._set_aside(queue_name, data)
@@ -61,17 +61,20 @@ class _PoisonProofConsumer(_RedisConsumer):
             raise ConnectionClosed(error) from None
 
 
-def _is_readable(data: bytes) -> bool:
+def _is_readable(data: bytes, queue_name: str) -> bool:
     try:
         message = Message.decode(data)
     except Exception:  # noqa: BLE001 - whatever is wrong with foreign bytes, they are not a message of ours
         return False
     return (
-        isinstance(message.queue_name, str)
+        # A worker thread looks for the consumer by this name, and dies when there is none.
+        message.queue_name == queue_name
         and isinstance(message.actor_name, str)
         and isinstance(message.message_id, str)
         and isinstance(message.args, list | tuple)
         and isinstance(message.kwargs, dict)
         and isinstance(message.options, dict)
-        and "redis_message_id" in message.options
+        and isinstance(message.options.get("redis_message_id"), str)
+        # Exception classes, which no message can carry: a text in their place kills the thread too.
+        and "throws" not in message.options
     )

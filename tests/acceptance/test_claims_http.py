@@ -27,7 +27,9 @@ def test_a_claim_is_accepted_and_then_issued(shop: Shop) -> None:
     claim_id = answer.ok(202)["claim_id"]
     said = {"claim_id": claim_id, "status": "queued", "template_id": template_id, "user_id": "u-1001"}
     assert said | {"replayed": False} == answer.json
-    assert ("queued", None, None, None) == tuple(queued[name] for name in ("status", "coupon_no", "reason", "settled_at"))
+    assert ("queued", None, None, None) == tuple(
+        queued[name] for name in ("status", "coupon_no", "reason", "settled_at")
+    )
     assert ("issued", claim_id, None) == tuple(issued[name] for name in ("status", "coupon_no", "reason"))
     assert queued["queued_at"] == issued["queued_at"] < issued["settled_at"]
     assert issued["settled_at"].endswith("Z")

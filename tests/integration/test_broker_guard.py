@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -113,6 +114,42 @@ def test_a_message_whose_retry_cannot_be_enqueued_is_dead_lettered(
 
     assert [1, 0] == only_dead(workshop)["args"]
     assert 0 == workshop.left()
+
+
+def test_a_worker_that_is_stopped_finishes_what_it_has_begun(workshop: Workshop) -> None:
+    """An interruption would dead-letter a drain that was about to end by itself."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(*_: object) -> None:
+        begun.set()
+        assert go_on.wait(10)
+
+    workshop.actor("settle_claims", work, max_retries=0).send(1, 0)
+
+    with workshop.working() as worker:
+        assert begun.wait(10)
+        stop = threading.Thread(target=worker.stop, args=(10_000,))
+        stop.start()
+        assert eventually(lambda: not any(thread.running for thread in worker.workers))
+        go_on.set()
+        stop.join()
+
+    assert ("settle_claims", 1, 0) == workshop.next_done()
+    assert ({}, 0) == (workshop.dead(), workshop.left())
+
+
+def test_a_message_too_old_to_matter_is_dropped_without_a_trace(workshop: Workshop) -> None:
+    """It is no failure that anybody should look at: sweeps pile up while no worker runs."""
+    actor = workshop.actor("sweep_gates", max_age=1_000)
+    workshop.broker.enqueue(actor.message().copy(message_timestamp=1))
+    actor.send()
+
+    with workshop.working():
+        assert ("sweep_gates",) == workshop.next_done()
+        assert eventually(lambda: not workshop.left())
+
+    assert {} == workshop.dead()
+    assert workshop.done.empty()
 
 
 def test_a_broker_that_comes_back_finds_its_worker_at_work(workshop: Workshop) -> None:

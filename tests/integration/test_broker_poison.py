@@ -14,23 +14,23 @@ from tests.support.workshop import SETTLE, Workshop, eventually
 FIVE_MEGABYTES = 5 * 1024 * 1024
 
 
-def message(message_id: str, **changed: Any) -> dict[str, Any]:
+def message(redis_id: str, **changed: Any) -> dict[str, Any]:
     """A message as a front sends it, with ``changed`` fields."""
     fields: dict[str, Any] = {
         "queue_name": SETTLE,
         "actor_name": "settle_claims",
         "args": [1, 0],
         "kwargs": {},
-        "options": {"redis_message_id": message_id},
-        "message_id": f"m-{message_id}",
+        "options": {"redis_message_id": redis_id},
+        "message_id": f"m-{redis_id}",
         "message_timestamp": 1_800_000_000_000,
     }
     return fields | changed
 
 
-def options(message_id: str, **more: Any) -> dict[str, Any]:
+def options(redis_id: str, **more: Any) -> dict[str, Any]:
     """The options of a message with ``more`` in them."""
-    return {"options": {"redis_message_id": message_id} | more}
+    return {"options": {"redis_message_id": redis_id} | more}
 
 
 UNREADABLE: dict[str, bytes] = {
@@ -51,8 +51,6 @@ DEFORMED: dict[str, dict[str, Any]] = {
     "options-list": {"options": []},
     "no-redis-id": {"options": {}},
     "redis-id-number": {"options": {"redis_message_id": 7}},
-    "args-text": {"args": "ab"},
-    "args-object": {"args": {"a": 1}},
     "kwargs-list": {"kwargs": [1]},
     "actor-number": {"actor_name": 7},
     "id-null": {"message_id": None},
@@ -66,6 +64,7 @@ FAILING: dict[str, dict[str, Any]] = {
     "too-few": {"args": [1]},
     "too-many": {"args": [1, 2, 3]},
     "unknown-keyword": {"kwargs": {"bucket_no": 1}},
+    "args-object": {"args": {"a": 1}},
     "large-argument": {"args": ["y" * FIVE_MEGABYTES]},
     "retries-text": {**options("retries-text", retries="many"), "args": [1]},
     "backoff-text": {**options("backoff-text", min_backoff="x", max_retries=5), "args": [1]},

@@ -86,7 +86,7 @@ def test_without_an_address_there_is_no_broker(settings: Settings) -> None:
 
 def test_rabbitmq_is_asked_to_confirm_and_to_replicate(settings: Settings) -> None:
     """As shipped, messages on their way are lost when it is killed; and its own cap ends a deadly message too."""
-    rabbit = settings.model_copy(update={"broker_url": SecretStr("amqp://guest@127.0.0.1:5672")})
+    rabbit = settings.model_copy(update={"broker_url": SecretStr("amqp://guest:guest@127.0.0.1:5672")})
 
     broker = make_broker(rabbit, for_workers=True)
 

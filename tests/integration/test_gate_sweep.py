@@ -83,9 +83,7 @@ def test_a_template_without_a_gate_is_not_swept(services: Services, status: str)
 def test_a_template_stays_warm_for_a_week_after_its_end(services: Services, days_ago: int, preheated: int) -> None:
     """So that late replays are answered from Redis."""
     now = services.clock()
-    insert_template(
-        services.engine, claim_start=now - timedelta(days=30), claim_end=now - timedelta(days=days_ago)
-    )
+    insert_template(services.engine, claim_start=now - timedelta(days=30), claim_end=now - timedelta(days=days_ago))
 
     assert preheated == sweep_gates(services)["preheated"]
 

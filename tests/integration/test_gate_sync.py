@@ -26,9 +26,7 @@ def sale(services: Services) -> Sale:
 
 def test_a_change_holds_for_the_next_claim(sale: Sale) -> None:
     """Status, limit, channels, window and total."""
-    change_template(
-        sale.services.engine, sale.template_id, per_user_limit=2, channels_claim=["app"], total_quantity=12
-    )
+    change_template(sale.services.engine, sale.template_id, per_user_limit=2, channels_claim=["app"], total_quantity=12)
 
     sync_template(sale.services, sale.template_id)
 

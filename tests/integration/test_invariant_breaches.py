@@ -50,10 +50,11 @@ class Scene:
     services: Services
     gate: ClaimGate
 
-    def sql(self, statement: str, **arguments: object) -> None:
-        """Run one statement and commit it."""
+    def sql(self, statement: str, **arguments: object) -> Scene:
+        """Run one statement and commit it; the scene, for what comes next."""
         with self.services.engine.begin() as connection:
             connection.execute(text(statement), arguments)
+        return self
 
     @property
     def redis(self) -> redis.Redis:
@@ -70,8 +71,8 @@ class Scene:
         assert isinstance(stored, bytes)
         return int(stored.split()[0])
 
-    def issue_by_hand(self, user: str, *, coupon_id: int, seq: int, request: str, days_ago: int = 0) -> None:
-        """A coupon more, booked everywhere as if the gate had let it pass."""
+    def issue_by_hand(self, user: str, *, coupon_id: int, seq: int, request: str, days_ago: int = 0) -> Scene:
+        """A coupon more, booked everywhere as if the gate had let it pass; the scene, for what comes next."""
         values: dict[str, object] = {"user": user, "coupon_id": coupon_id}
         self.sql(INSERT_COUPON, **values, seq=seq, request=request, days_ago=days_ago)
         self.sql(INSERT_FLOW, **values)
@@ -81,6 +82,7 @@ class Scene:
         assert isinstance(taker, bytes)
         self.redis.hset(KEYS.takers, user, f"{int(taker.split()[0]) + 1} {seq}")
         self.redis.hset(KEYS.requests, f"{user} {request}", f"{coupon_id} issued")
+        return self
 
 
 @pytest.fixture
@@ -166,6 +168,8 @@ BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
     ),
     "a taker counted twice": (lambda s: s.redis.hset(KEYS.takers, "ann", "2 1"), {"taker_count"}),
     "a queued taker not counted": (lambda s: s.redis.hset(KEYS.takers, "dan", "0 1"), {"taker_count"}),
+    "a taker forgotten": (lambda s: s.redis.hdel(KEYS.takers, "ann"), {"taker_count"}),
+    "a queued taker forgotten": (lambda s: s.redis.hdel(KEYS.takers, "dan"), {"taker_count"}),
     "a coupon deleted": (
         lambda s: s.sql("DELETE FROM coupon WHERE user_id = 'ann'"),
         {"conservation", "flow_history", "issued_count", "request_memory", "taker_count"},

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from coupon_workers.checking.report import check_all
+from coupon_workers.checking.report import Report, check_all
 from coupon_workers.checking.told_claim import ToldClaim, told_claims_ended
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.gate import ClaimGate
@@ -70,7 +70,7 @@ def traffic(services: Services, gate: ClaimGate, template_id: int) -> Iterator[N
 
 def test_claims_on_their_way_are_no_breach(services: Services, gate: ClaimGate) -> None:
     """The checker runs again and again while 2,000 claims are accepted and settled, and finds nothing."""
-    reports = []
+    reports: list[Report] = []
 
     with traffic(services, gate, HOT):
         while not reports or reports[-1].facts["coupons"] < 2_000:

@@ -56,11 +56,11 @@ class HistoryHttp:
         self._history = history
 
     def ask(
-        self, name: str, method: str, target: str, body: Any = None, *, deaf: bool = False, **headers: str
+        self, name: str, method: str, target: str, body: Any = None, *, key: str = "", deaf: bool = False
     ) -> Answer:
-        """Ask once. ``deaf``: hang up as soon as the question is sent."""
+        """Ask once. ``key``: the ``Idempotency-Key`` of a write. ``deaf``: hang up as soon as the question is sent."""
         number = self._history.sends(name, body if isinstance(body, dict) else {"target": target})
-        answer = self._exchange(method, target, body, headers, deaf)
+        answer = self._exchange(method, target, body, {"Idempotency-Key": key} if key else {}, deaf)
         self._history.hears(number, answer.status, answer.body, answer.headers)
         return answer
 

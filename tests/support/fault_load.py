@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tests.support.fault_client import FaultClient, HistoryHttp
 from tests.support.fault_plan import FaultPlan
-from tests.support.history import History
 from tests.support.fault_wait import until
+from tests.support.history import History
 
 WARM_ANSWERS = 60
 """Answers heard before a fault begins: every web process has seen the key then."""

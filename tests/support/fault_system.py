@@ -54,6 +54,7 @@ class FaultSystem:
         self.logs = folder / "logs"
         self._settings = folder / "settings"
         self._settings.mkdir()
+        self._changed: set[str] = set()
         self._running = RunningSystem(
             folder / "data",
             overrides=BASE,
@@ -100,7 +101,15 @@ class FaultSystem:
                 return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
         return []
 
-    def signal(self, name: str, number: signal.Signals, pids: Sequence[int] | None = None) -> None:
+    def master(self, name: str) -> int | None:
+        """The process that the Procfile names, or the server's; None while it is down."""
+        return next(iter(self.family(name)), None)
+
+    def wait_for_another(self, name: str, than: int | None) -> None:
+        """Return when an entry has a living master that is not ``than``."""
+        until(lambda: self.master(name) not in (None, than), what=f"a new {name}")
+
+    def send(self, name: str, number: signal.Signals, pids: Sequence[int] | None = None) -> None:
         """Send ``number`` to the master of an entry, or to ``pids`` of it."""
         for pid in self.family(name)[:1] if pids is None else pids:
             with suppress(ProcessLookupError):
@@ -108,9 +117,9 @@ class FaultSystem:
 
     def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """Have the master end by ``number``; returns when another has taken its place."""
-        before = self.family(name)[:1]
-        self.signal(name, number, before)
-        until(lambda: (now := self.family(name)[:1]) and now != before, what=f"a new {name}")
+        before = self.master(name)
+        self.send(name, number)
+        self.wait_for_another(name, before)
 
     def change(self, name: str, **settings: str) -> None:
         """Give one entry other settings, and nothing of those it was given before; it is started anew with them."""
@@ -118,12 +127,27 @@ class FaultSystem:
         self.end(name, signal.SIGTERM)
         self.wait_ready()
 
+    def restore(self) -> None:
+        """Every process has its own settings again."""
+        for name in sorted(self._changed):
+            self.change(name)
+        self._changed.clear()
+
     def prepare(self, name: str, **settings: str) -> None:
         """Like ``change``, from its next start on."""
         lines = [f"{key}={shlex.quote(value)}\n" for key, value in settings.items()]
         unfinished = self._settings / f"{name}.unfinished"
         unfinished.write_text("".join(lines))
         unfinished.replace(self._settings / f"{name}.env")
+        if settings:
+            self._changed.add(name)
+
+    def setting(self, name: str, key: str) -> str:
+        """What the master of an entry was started with; an empty text while it is down or without it."""
+        with suppress(psutil.Error):
+            for pid in self.family(name)[:1]:
+                return str(psutil.Process(pid).environ().get(key, ""))
+        return ""
 
     def wait_ready(self, within_s: float = 60.0) -> float:
         """Return the seconds until the front says that everything it needs is there."""
@@ -134,20 +158,20 @@ class FaultSystem:
         """End a server or a process by ``number``; the block runs while it is down. Then it is started again."""
         with self._held_server(name) if name in SERVERS else self._held_process(name):
             before = self.family(name)
-            self.signal(name, number, before[:1])
+            self.send(name, number, before[:1])
             until(lambda: not any(map(_lives, before)), what=f"the end of {name}")
             yield
-        until(lambda: self.family(name)[:1] not in ([], before[:1]), what=f"a new {name}")
+        self.wait_for_another(name, before[0])
 
     @contextmanager
     def stopped(self, name: str) -> Iterator[None]:
         """SIGSTOP for all processes of an entry; they go on after the block."""
         family = self.family(name)
-        self.signal(name, signal.SIGSTOP, family)
+        self.send(name, signal.SIGSTOP, family)
         try:
             yield
         finally:
-            self.signal(name, signal.SIGCONT, family)
+            self.send(name, signal.SIGCONT, family)
 
     @contextmanager
     def _held_process(self, name: str) -> Iterator[None]:

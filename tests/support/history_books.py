@@ -65,8 +65,7 @@ def read_books(engine: Engine, stock: redis.Redis, template_ids: Sequence[int]) 
     ids = {"ids": list(template_ids)}
     with engine.connect() as connection:
         rows, coupons, rejections, flows = (
-            list(connection.execute(text(statement), ids))
-            for statement in (_TEMPLATES, _COUPONS, _REJECTIONS, _FLOWS)
+            list(connection.execute(text(statement), ids)) for statement in (_TEMPLATES, _COUPONS, _REJECTIONS, _FLOWS)
         )
     paths: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for flow in flows:

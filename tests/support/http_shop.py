@@ -23,6 +23,9 @@ PASSING = (":rate:", "worker-numbers")
 """In the names of keys that move by themselves or by being asked, whatever the answer."""
 
 
+Holdings = tuple[dict[bytes, Any], dict[str, int]]
+
+
 class Shop:
     """``services`` are the shop's own; ``changed`` settings go over them."""
 
@@ -49,7 +52,7 @@ class Shop:
         """Every invariant holds (DESIGN 3); nothing may be under way."""
         assert [] == check_all(self.services, patience_s=0).breaches
 
-    def holdings(self) -> tuple[dict[bytes, Any], dict[str, int]]:
+    def holdings(self) -> Holdings:
         """All that Redis holds, and the rows of each table."""
         kept = {key: value for key, value in dump(self.services.redis).items() if not _passes(key)}
         return kept, rows_by_table(self.services)

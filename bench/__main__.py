@@ -1,0 +1,103 @@
+"""``python -m bench``: measure, print, write."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from bench.environment import environment
+from bench.record import write_record
+from bench.row import RowResult
+from bench.rows import ROWS
+from bench.run import run_rows
+from bench.scale import FULL_OUTSTANDING, NORMAL, QUICK, Scale
+from bench.stage import ROOT, Stage
+from bench.table import busy_warning, side_table, verdict_table
+from coupon_workers.errors import CouponWorkersError
+from coupon_workers.runtime.clock import utc_now
+from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.structured_log import configure_logs
+
+RESULTS = ROOT / "bench" / "results"
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="A minute or two: shows that it works, the numbers say little.")
+@click.option("--full", is_flag=True, help=f"{FULL_OUTSTANDING:,} coupons outstanding: minutes more, 14 GB of disk.")
+@click.option("--rounds", type=click.IntRange(1, 100), help="Measured rounds. [default: 5; quick: 2]")
+@click.option("--only", "names", multiple=True, type=click.Choice(list(ROWS)), help="This row; may be repeated.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The JSON file. [default: bench/results/ and the time]",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Servers' data and logs, kept. [default: a temporary folder, kept when a row breaks]",
+)
+def main(
+    quick: bool, full: bool, rounds: int | None, names: tuple[str, ...], out: Path | None, data_dir: Path | None
+) -> None:
+    """Measure what we owe side by side with what we owe it against.
+
+    Starts everything itself, on this machine only. Leave the machine alone meanwhile. Exits 1 when a row could not be
+    measured; a ratio that is not reached is told, and is not an error.
+    """
+    signal.signal(signal.SIGTERM, _stop)
+    configure_logs(Settings(log_level="ERROR", log_format="console"))
+    folder = data_dir or Path(tempfile.mkdtemp(prefix="coupon-bench-"))
+    began = utc_now()
+    path = out or RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json"
+    try:
+        results = _measure(folder, _scale(quick, full, rounds), names, path)
+    except CouponWorkersError as error:
+        raise click.ClickException(f"{error} (logs: {folder / 'logs'})") from None
+    print(f"written to {path}")
+    if any(result.failure for result in results):
+        print(f"data and logs: {folder}")
+        sys.exit(1)
+    if data_dir is None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measure(folder: Path, scale: Scale, names: tuple[str, ...], path: Path) -> list[RowResult]:
+    began = utc_now()
+    progress = Console(stderr=True)
+    rows = [row for name, row in ROWS.items() if not names or name in names]
+    results: list[RowResult] = []
+    with Stage(folder, scale) as stage, progress.status("starting") as status:
+        made_with = environment(stage)
+        for result in run_rows(stage, rows, status.update):
+            results.append(result)
+            progress.print(f"{result.row.name}: {result.failure or 'measured'}")
+            write_record(path, began, made_with, scale, results)  # what is there survives what breaks
+    console = Console()
+    console.print(verdict_table(results))
+    console.print(side_table(results))
+    if warning := busy_warning(results):
+        console.print(f"[bold red]{warning}[/]")
+    return results
+
+
+def _scale(quick: bool, full: bool, rounds: int | None) -> Scale:
+    scale = QUICK if quick else NORMAL
+    if full:
+        scale = replace(scale, many_outstanding=FULL_OUTSTANDING)
+    return replace(scale, rounds=rounds or scale.rounds)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

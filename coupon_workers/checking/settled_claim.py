@@ -1,0 +1,44 @@
+"""Every settled claim of the database, a page at a time, by the indexes: coupons by template, then rejections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import TextClause, text
+
+from coupon_workers.checking.reading import snapshot
+from coupon_workers.runtime.services import Services
+
+PAGE = 5_000
+
+_COUPONS = text("""
+    SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state FROM coupon
+     WHERE (template_id, coupon_id) > (:template_id, :claim_id) ORDER BY template_id, coupon_id LIMIT :page
+""")
+_REJECTIONS = text("""
+    SELECT claim_id, template_id, user_id, request_id, reason AS state FROM claim_rejection
+     WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
+""")
+
+
+def coupon_pages(services: Services) -> Iterator[list[Any]]:
+    """Rows (claim_id, template_id, user_id, request_id, state) of coupons. Raises ``StoreUnavailable``."""
+    return _pages(services, _COUPONS)
+
+
+def rejection_pages(services: Services) -> Iterator[list[Any]]:
+    """Rows like those of ``coupon_pages`` of rejections; ``state`` is the reason. Raises ``StoreUnavailable``."""
+    return _pages(services, _REJECTIONS)
+
+
+def _pages(services: Services, statement: TextClause) -> Iterator[list[Any]]:
+    template_id, claim_id = 0, 0
+    while True:
+        after = {"template_id": template_id, "claim_id": claim_id, "page": PAGE}
+        with snapshot(services) as connection:
+            page = list(connection.execute(statement, after))
+        if not page:
+            return
+        yield page
+        template_id, claim_id = page[-1].template_id, page[-1].claim_id

@@ -1,0 +1,114 @@
+"""Bodies that cannot be read, break a rule or are too long: a precise 4xx each."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from coupon_workers.access.api_key import create_key
+from coupon_workers.runtime.services import Services
+from web.app import create_app
+
+Headers = dict[str, str]
+
+
+@pytest.fixture
+def client(services: Services) -> FlaskClient:
+    """A client of the application on the run's servers."""
+    return create_app(services).test_client()
+
+
+@pytest.fixture
+def admin(services: Services) -> Headers:
+    """The header of an administrator's key."""
+    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=['admin']).key}"}
+
+
+def _problem(response: TestResponse) -> tuple[int, str]:
+    """Status and code, after a look at the form."""
+    assert "application/problem+json" == response.content_type
+    body = json.loads(response.data)
+    assert {"type", "title", "status", "code", "detail", "errors"} <= set(body)
+    assert response.status_code == body["status"]
+    assert body["code"] == body["code"].upper()
+    assert all({"field", "message"} == set(error) for error in body["errors"])
+    assert response.headers["X-Request-Id"]
+    return body["status"], body["code"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        (b"{}", None, (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"{}", "text/plain", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"a=1", "application/x-www-form-urlencoded", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"{}", "application/jsonp", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        (b"", "application/json", (400, "MALFORMED_JSON")),
+        (b"{", "application/json", (400, "MALFORMED_JSON")),
+        (b"[" * 100_000, "application/json", (400, "MALFORMED_JSON")),
+        (b'{"name": "a", "name": "b"}', "application/json", (400, "MALFORMED_JSON")),
+        (b'{"name": NaN}', "application/json", (400, "MALFORMED_JSON")),
+        (b"[]", "application/json", (422, "VALIDATION_FAILED")),
+        (b'"{\\"name\\": 1}"', "application/json", (422, "VALIDATION_FAILED")),
+        (b"null", "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "\\ud800", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "\\u0000", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "n", "scopes": ["\\ud800"]}', "application/json; charset=utf-8", (422, "VALIDATION_FAILED")),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_told_why(
+    client: FlaskClient, admin: Headers, body: bytes, content_type: str | None, expected: tuple[int, str]
+) -> None:
+    """A precise 4xx, never 500."""
+    response = client.post("/v1/api-keys", data=body, content_type=content_type, headers=admin)
+
+    assert expected == _problem(response)
+
+
+def test_fields_that_break_a_rule_are_all_named(client: FlaskClient, admin: Headers) -> None:
+    """Unknown ones too, and what was sent is not repeated."""
+    body = {"name": "", "scopes": ["sesame"], "signed": "perhaps", "colour": "red"}
+
+    response = client.post("/v1/api-keys", json=body, headers=admin)
+
+    assert (422, "VALIDATION_FAILED") == _problem(response)
+    problem = json.loads(response.data)
+    assert {"name", "scopes.0", "signed", "colour"} == {error["field"] for error in problem["errors"]}
+    assert b"sesame" not in response.data
+
+
+def test_a_body_over_a_mebibyte_is_too_large(client: FlaskClient, admin: Headers) -> None:
+    """413 whether it tells its length or comes in chunks; a byte less is read."""
+    limit = 1024 * 1024
+    json_type = "application/json"
+
+    told = client.post("/v1/api-keys", data=b" " * (limit + 1), content_type=json_type, headers=admin)
+    chunked = client.post(
+        "/v1/api-keys",
+        input_stream=io.BytesIO(b" " * (limit + 1)),
+        content_type=json_type,
+        headers=admin,
+        environ_overrides={"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"},
+    )
+    allowed = client.post("/v1/api-keys", data=b" " * limit, content_type=json_type, headers=admin)
+
+    assert (413, "BODY_TOO_LARGE") == _problem(told)
+    assert (413, "BODY_TOO_LARGE") == _problem(chunked)
+    assert (400, "MALFORMED_JSON") == _problem(allowed)
+
+
+def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admin: Headers) -> None:
+    """The client went away in its midst."""
+    response = client.post(
+        "/v1/api-keys",
+        input_stream=io.BytesIO(b"{}"),
+        content_type="application/json",
+        headers=admin,
+        environ_overrides={"CONTENT_LENGTH": "10"},
+    )
+
+    assert (400, "INCOMPLETE_BODY") == _problem(response)
