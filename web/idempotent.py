@@ -34,6 +34,8 @@ LONGEST_KEY = 255
 
 IDEMPOTENT_VIEW = "__idempotent__"
 
+_SUBJECT_ID = "coupon_workers.subject_id"
+
 NOT_KEPT = frozenset({422, 429})
 """Nothing was done, and the same request may do better later: 5xx likewise."""
 
@@ -51,6 +53,12 @@ def idempotent(view: View) -> View:
     return _idempotent(view, secrets=())
 
 
+def subject_id() -> int:
+    """The identity for what this request makes. Sent again after its process died, it makes the same thing again."""
+    allotted: int | None = request.environ.get(_SUBJECT_ID)
+    return services().next_id(0) if allotted is None else allotted
+
+
 def idempotent_but(*secrets: str) -> Callable[[View], View]:
     """As ``idempotent``, with the named members of the answer kept and replayed as null: they are shown once only."""
     return lambda view: _idempotent(view, secrets)
@@ -63,7 +71,13 @@ def _idempotent(view: View, secrets: tuple[str, ...]) -> View:
         if key is None:
             return view(*args, **kwargs)
         _check(key)
-        beginning = begin(services().engine, key_id=principal().key_id, idempotency_key=key, fingerprint=_fingerprint())
+        beginning = begin(
+            services().engine,
+            key_id=principal().key_id,
+            idempotency_key=key,
+            fingerprint=_fingerprint(),
+            subject_id=services().next_id(0),
+        )
         if not isinstance(beginning, Fence):
             return _answer_without_running(beginning)
         return _run(beginning, lambda: view(*args, **kwargs), secrets)
@@ -74,6 +88,7 @@ def _idempotent(view: View, secrets: tuple[str, ...]) -> View:
 
 def _run(fence: Fence, view: Callable[[], Any], secrets: tuple[str, ...]) -> Response:
     engine = services().engine
+    request.environ[_SUBJECT_ID] = fence.subject_id
     try:
         response = make_response(view())
     except Exception as error:  # noqa: BLE001 - the application's handlers turn each into its answer

@@ -25,5 +25,5 @@ class UserIdConverter(PathConverter):
     """``<user:user_id>`` in an address: a user's id may hold slashes anywhere, and however a client escapes them they
     arrive here as slashes (WSGI)."""
 
-    regex = ".+?"
+    regex = r"[\s\S]+?"
     part_isolating = False

@@ -15,7 +15,7 @@ from coupon_workers.templates.template_patch import TemplatePatch
 from coupon_workers.templates.template_status import TemplateStatus
 from web.auth import require
 from web.context import principal, services
-from web.idempotent import idempotent
+from web.idempotent import idempotent, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
 
@@ -52,7 +52,7 @@ def _json(answer: BaseModel) -> Json:
 @idempotent
 def create_template(body: TemplateBody) -> tuple[Json, int]:
     """A draft: nothing can be claimed before it is published. 409 `TEMPLATE_NO_TAKEN`."""
-    return _json(desk.create_template(services(), body, principal().key_id)), 201
+    return _json(desk.create_template(services(), body, principal().key_id, template_id=subject_id())), 201
 
 
 @api.get("/v1/templates", summary="List templates", responses={200: TemplatePage})
@@ -141,7 +141,7 @@ def preheat_template(path: TemplatePath) -> Json:
 @idempotent
 def clone_template(path: TemplatePath) -> tuple[Json, int]:
     """A new draft with the same rules and a number of its own."""
-    return _json(desk.clone_template(services(), path.number, principal().key_id)), 201
+    return _json(desk.clone_template(services(), path.number, principal().key_id, clone_id=subject_id())), 201
 
 
 @api.get("/v1/templates/<template_id>/stats", summary="Funnel and cost", responses={200: TemplateStats})

@@ -27,11 +27,15 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The right to run the request and to store its answer, for as long as nobody has taken it over."""
+    """The right to run the request and to store its answer, for as long as nobody has taken it over.
+
+    ``subject_id`` is the identity of what the request makes, if it makes anything: the same for whoever takes over.
+    """
 
     key_id: str
     idempotency_key: str
     deadline: datetime
+    subject_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,15 @@ class InProgress:
 Beginning = Fence | StoredAnswer | Mismatch | InProgress
 
 
-def begin(engine: Engine, *, key_id: str, idempotency_key: str, fingerprint: bytes) -> Beginning:
+def begin(engine: Engine, *, key_id: str, idempotency_key: str, fingerprint: bytes, subject_id: int) -> Beginning:
     """Ask to run a request. Of concurrent callers exactly one is given the fence.
 
-    ``fingerprint`` stands for method, path and body. Raises ``StoreUnavailable``: nothing may be run.
+    ``fingerprint`` stands for method, path and body, ``subject_id`` is a fresh identity. Raises
+    ``StoreUnavailable``: nothing may be run.
     """
     with transaction(engine) as connection:
         for _ in range(TRIES):
-            beginning = _try_to_begin(connection, key_id, idempotency_key, fingerprint)
+            beginning = _try_to_begin(connection, key_id, idempotency_key, fingerprint, subject_id)
             if beginning is not None:
                 return beginning
     return InProgress(1)
@@ -98,7 +103,9 @@ def abandon(engine: Engine, fence: Fence) -> None:
         connection.execute(delete(Idempotency).where(_held_by(fence)))
 
 
-def _try_to_begin(connection: Connection, key_id: str, idempotency_key: str, fingerprint: bytes) -> Beginning | None:
+def _try_to_begin(
+    connection: Connection, key_id: str, idempotency_key: str, fingerprint: bytes, subject_id: int
+) -> Beginning | None:
     # clock_timestamp: now() is the beginning of the transaction, which may lie before a wait for another's row.
     deadline = func.clock_timestamp() + timedelta(seconds=RUNNING_S)
     mine = insert(Idempotency).values(
@@ -107,8 +114,9 @@ def _try_to_begin(connection: Connection, key_id: str, idempotency_key: str, fin
         fingerprint=fingerprint,
         state="running",
         deadline=deadline,
+        subject_id=subject_id,
     )
-    taken = connection.scalar(
+    taken = connection.execute(
         mine.on_conflict_do_update(
             index_elements=[Idempotency.key_id, Idempotency.idempotency_key],
             set_={"deadline": deadline},
@@ -117,10 +125,10 @@ def _try_to_begin(connection: Connection, key_id: str, idempotency_key: str, fin
                 Idempotency.deadline <= func.clock_timestamp(),
                 Idempotency.fingerprint == mine.excluded.fingerprint,
             ),
-        ).returning(Idempotency.deadline)
-    )
+        ).returning(Idempotency.deadline, Idempotency.subject_id)
+    ).first()
     if taken is not None:
-        return Fence(key_id, idempotency_key, taken)
+        return Fence(key_id, idempotency_key, *taken)
     return _what_is_there(connection, key_id, idempotency_key, fingerprint)
 
 

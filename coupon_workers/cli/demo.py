@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import sys
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -87,17 +87,31 @@ def demo(
     """
     if rate is None and kill_every_s is not None:
         rate = claims / _KILLED_LOAD_S
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as on Ctrl-C
     console = Console()
-    folder = data_dir or Path(tempfile.mkdtemp(prefix="coupon-demo-"))
-    began = time.monotonic()
-    try:
+    with _folder(data_dir) as folder:
+        began = time.monotonic()
         report = run_demo(folder, DemoOptions(claims, seed, concurrency, rate, kill_every_s), console)
+        console.print(f"{'all rules hold' if report.holds else 'BROKEN'} after {time.monotonic() - began:.0f} s")
+        if not report.holds:
+            raise CouponWorkersError("a rule is broken")
+
+
+@contextmanager
+def _folder(data_dir: Path | None) -> Iterator[Path]:
+    """Where data and logs lie; a temporary folder is removed, unless something is wrong."""
+    folder = data_dir or Path(tempfile.mkdtemp(prefix="coupon-demo-"))
+    try:
+        yield folder
     except CouponWorkersError as error:
-        raise click.ClickException(f"{error} (logs: {folder / 'logs'})") from None
-    console.print(f"{'all rules hold' if report.holds else 'BROKEN'} after {time.monotonic() - began:.0f} s")
-    if not report.holds:
-        console.print(f"data and logs: {folder}", soft_wrap=True)
-        sys.exit(1)
+        raise click.ClickException(f"{error}; data and logs are in {folder}") from None
+    except BaseException:
+        _remove(folder, data_dir)
+        raise
+    _remove(folder, data_dir)
+
+
+def _remove(folder: Path, data_dir: Path | None) -> None:
     if data_dir is None:
         shutil.rmtree(folder, ignore_errors=True)
 

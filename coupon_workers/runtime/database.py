@@ -47,6 +47,7 @@ def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
         max_overflow=2,
         pool_timeout=POOL_WAIT_S,
         pool_pre_ping=True,
+        hide_parameters=True,  # user ids and hashes have no place in a log
         connect_args=connect_args,
     )
 

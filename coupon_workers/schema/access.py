@@ -28,7 +28,8 @@ class ApiKey(Base):
 class Idempotency(Base):
     """One row an ``Idempotency-Key`` of an API key: the fingerprint of the request, and the stored answer.
 
-    A ``running`` row is given up at ``deadline``: whoever comes after takes it over.
+    A ``running`` row is given up at ``deadline``: whoever comes after takes it over. ``subject_id`` is the identity of
+    whatever the request makes, allotted before it runs: the one who takes it over makes the same thing, not another.
     """
 
     __tablename__ = "idempotency"
@@ -38,6 +39,7 @@ class Idempotency(Base):
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary)
     state: Mapped[str]
     deadline: Mapped[datetime]
+    subject_id: Mapped[int]
     response_status: Mapped[int | None]
     response_body: Mapped[str | None]
     response_type: Mapped[str | None]

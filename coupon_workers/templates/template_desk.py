@@ -39,19 +39,27 @@ from coupon_workers.templates.template_status import (
 log = get_logger(__name__)
 
 
-def create_template(services: Services, body: TemplateBody, created_by: str | None = None) -> TemplateAnswer:
-    """A new draft. Raises ``Conflict`` ``TEMPLATE_NO_TAKEN``."""
+def create_template(
+    services: Services, body: TemplateBody, created_by: str | None = None, *, template_id: int | None = None
+) -> TemplateAnswer:
+    """A new draft, of an identity of its own or of ``template_id``, and then only once.
+
+    Raises ``Conflict`` ``TEMPLATE_NO_TAKEN``.
+    """
+    identity = template_id or services.next_id(0)
     with transaction(services.engine) as connection:
-        row = store.insert_template(connection, services.next_id(0), columns_of(body), created_by)
+        row = store.insert_template(connection, identity, columns_of(body), created_by)
     return answer_of(services, row)
 
 
-def clone_template(services: Services, template_id: int, created_by: str | None = None) -> TemplateAnswer:
-    """A new draft with the same fields but a number of its own."""
+def clone_template(
+    services: Services, template_id: int, created_by: str | None = None, *, clone_id: int | None = None
+) -> TemplateAnswer:
+    """A new draft with the same fields but a number of its own; of ``clone_id``, and then only once."""
     with transaction(services.engine) as connection:
         fields = fields_of(store.read_template(connection, template_id)) | {"template_no": None}
         columns = columns_of(TemplateFields.model_validate(fields))
-        row = store.insert_template(connection, services.next_id(0), columns, created_by)
+        row = store.insert_template(connection, clone_id or services.next_id(0), columns, created_by)
     return answer_of(services, row)
 
 

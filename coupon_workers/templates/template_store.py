@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, Executable, Select, Table, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Executable, Select, Table, and_, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
 from coupon_workers.errors import Conflict, NotFound
@@ -22,14 +23,18 @@ _TEMPLATE_NO_KEY = "uq_coupon_template_template_no"
 def insert_template(
     connection: Connection, template_id: int, columns: Mapping[str, Any], created_by: str | None
 ) -> Row:
-    """A new draft. ``template_no`` is made of the identity when ``columns`` has none.
+    """A new draft, or the template that has this identity already: the same request made it, and died.
+
+    ``template_no`` is made of the identity when ``columns`` has none.
 
     Raises ``Conflict`` ``TEMPLATE_NO_TAKEN``.
     """
     values = dict(columns) | {"template_id": template_id, "created_by": created_by, "status": TemplateStatus.DRAFT}
     values["template_no"] = values["template_no"] or f"T{template_id}"
     with _template_no_is_free(values["template_no"]):
-        return _rows(connection, insert(_table).values(values).returning(_table))[0]
+        draft = insert(_table).values(values).on_conflict_do_nothing(index_elements=[_table.c.template_id])
+        rows = _rows(connection, draft.returning(_table))
+    return rows[0] if rows else read_template(connection, template_id)
 
 
 def read_template(connection: Connection, template_id: int) -> Row:

@@ -11,6 +11,7 @@ from tests.support.http_bad_claim import BAD_CLAIMS, TEMPLATE, WRONG_SHAPES, WRO
 from tests.support.http_caller import claim_of
 from tests.support.http_shop import Holdings, Shop
 
+
 @pytest.fixture(scope="module")
 def template_id(lasting_shop: Shop) -> str:
     """A template that can be claimed."""
@@ -117,5 +118,3 @@ def test_a_wait_that_cannot_be_meant_is_refused(lasting_shop: Shop, wait: str) -
         reply.any_problem()
     else:
         assert ["colour" if "colour" in wait else "wait"] == reply.bad_fields()
-
-

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 RULES = 14
@@ -57,6 +59,23 @@ def test_a_sale_under_kills_ends_with_every_rule_holding(tmp_path: Path, seed: i
     assert done.returncode == 0, done.stdout + done.stderr
     assert RULES == len(re.findall(r"│\s+ok\s+│", done.stdout))
     assert len(re.findall(r"killed \w+", done.stdout)) >= 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C and SIGTERM in the middle of the sale end every server and process that was started."""
+    command = [sys.executable, "-m", "coupon_workers.cli.main", "demo", "--data-dir", str(tmp_path), "--rate", "50"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert "ready" in process.stdout.readline()
+    started = psutil.Process(process.pid).children(recursive=True)
+
+    process.send_signal(number)
+    process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert len(started) >= 6
+    assert not [child for child in started if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_bad_option_is_refused() -> None:

@@ -218,3 +218,37 @@ def test_without_the_header_every_request_runs(client: FlaskClient, admin: Heade
         client.post("/test", headers=admin)
 
     assert 2 == counter.calls
+
+
+TEMPLATE = {
+    "name": "n",
+    "type": "cash",
+    "currency": "CNY",
+    "amount": 100,
+    "total_quantity": 1,
+    "claim_start": "2026-11-11T00:00:00Z",
+    "claim_end": "2026-11-12T00:00:00Z",
+    "validity": {"mode": "relative", "days": 7},
+}
+
+
+def test_a_request_whose_process_died_after_its_effect_has_no_second_one(
+    client: FlaskClient, admin: Headers, services: Services
+) -> None:
+    """The identity of what it makes was allotted before it ran: whoever takes over makes the same template."""
+    headers = {**admin, "Idempotency-Key": "k"}
+    first = client.post("/v1/templates", json=TEMPLATE, headers=headers)
+    with services.engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE idempotency SET state = 'running', deadline = now() - interval '1 second',"
+                " response_status = NULL, response_body = NULL, response_type = NULL"
+            )
+        )
+
+    again = client.post("/v1/templates", json=TEMPLATE, headers=headers)
+
+    assert (201, 201) == (first.status_code, again.status_code)
+    assert (first.json or {})["template_id"] == (again.json or {})["template_id"]
+    with services.engine.connect() as connection:
+        assert 1 == connection.scalar(text("SELECT count(*) FROM coupon_template"))

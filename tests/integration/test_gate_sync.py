@@ -79,8 +79,10 @@ def test_changes_made_at_once_end_at_the_newest_total(sale: Sale) -> None:
     with ThreadPoolExecutor(6) as threads:
         changes = [threads.submit(change, total) for total in range(20, 36)]
         claims = [threads.submit(sale.claim, f"u{number}") for number in range(15)]
-        for job in [*changes, *claims]:
-            job.result()
+        for changed in changes:
+            changed.result()
+        for claimed in claims:
+            claimed.result()
     sale.drain()
 
     assert sale.books["total_quantity"] == sale.stock + len(sale.coupons())

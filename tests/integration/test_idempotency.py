@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 from sqlalchemy import Engine, text
 
@@ -16,12 +17,13 @@ from coupon_workers.access.idempotency import (
     finish,
 )
 
+IDS = count(1)
 PRINT = b"\x01" * 32
 ANSWER = StoredAnswer(201, '{"a":1}', "application/json")
 
 
 def _begin(engine: Engine, *, key_id: str = "caller", key: str = "k", fingerprint: bytes = PRINT) -> object:
-    return begin(engine, key_id=key_id, idempotency_key=key, fingerprint=fingerprint)
+    return begin(engine, key_id=key_id, idempotency_key=key, fingerprint=fingerprint, subject_id=next(IDS))
 
 
 def _fence(engine: Engine) -> Fence:

@@ -1,4 +1,4 @@
-"""Redis comes back empty or rewound: no coupon too many, none lost, and every request keeps its answer (FAULTS 4, 5)."""
+"""Redis comes back empty or rewound: no coupon too many, none lost, requests keep their answers (FAULTS 4, 5)."""
 
 from __future__ import annotations
 

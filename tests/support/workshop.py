@@ -54,7 +54,8 @@ class Workshop:
                 work(*args)
             self.done.put((name, *args))
 
-        return dramatiq.actor(run, actor_name=name, queue_name=queue_name, broker=self.broker, **options)
+        declare = dramatiq.actor(actor_name=name, queue_name=queue_name, broker=self.broker, **options)
+        return declare(run)
 
     @contextmanager
     def working(self, threads: int = 2) -> Iterator[Worker]:
@@ -93,6 +94,11 @@ def abandon_next(broker: Broker, queue_name: str = SETTLE) -> Any:
     """Fetch a message, begin it and die: nothing is heard of this broker any more."""
     consumer = broker.consume(queue_name, prefetch=1, timeout=20)
     messages: list[Any] = []
-    assert eventually(lambda: messages.append(next(consumer)) or messages[-1] is not None)
+
+    def fetch() -> bool:
+        messages.append(next(consumer))
+        return messages[-1] is not None
+
+    assert eventually(fetch)
     broker.emit_before("process_message", messages[-1])
     return messages[-1]

@@ -30,6 +30,7 @@ CREATE TABLE idempotency (
     fingerprint BYTEA NOT NULL,
     state TEXT NOT NULL,
     deadline TIMESTAMP WITH TIME ZONE NOT NULL,
+    subject_id BIGINT NOT NULL,
     response_status BIGINT,
     response_body TEXT,
     response_type TEXT,
