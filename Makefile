@@ -2,7 +2,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-BENCH_READY := .venv/bench-ready
 
 .PHONY: demo run test bench lint
 
@@ -13,9 +12,9 @@ run: $(READY)
 	$(BIN)/coupon-workers up
 
 test: $(READY)
-	$(BIN)/pytest -q --ignore=tests/benchmarks
+	$(BIN)/pytest -q
 
-bench: $(BENCH_READY)
+bench: $(READY)
 	$(BIN)/python -m bench
 
 lint: $(READY)
@@ -28,9 +27,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.12")'
 	@echo "Setting up .venv, once: about a minute."
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -c constraints.txt -e '.[embedded,dev]'
-	@touch $@
-
-$(BENCH_READY): $(READY)
 	$(BIN)/pip install -q -c constraints.txt -e '.[embedded,dev,bench]'
 	@touch $@

@@ -10,6 +10,10 @@ from coupon_workers.runtime.settings import settings
 SHUTDOWN_MS = 10_000
 """Longer than a drain's turn, shorter than a supervisor's grace."""
 
+BOOT_MS = 2_000
+"""How long the master waits for a worker to say that it runs, deaf to signals and to the worker's death meanwhile: as
+shipped thirty seconds, after which a worker killed while it starts is missed."""
+
 
 def main() -> int:
     """Run the worker processes of the settings until SIGTERM."""
@@ -28,6 +32,8 @@ def main() -> int:
         str(config.worker_threads),
         "--worker-shutdown-timeout",
         str(SHUTDOWN_MS),
+        "--worker-fork-timeout",
+        str(BOOT_MS),
         "--skip-logging",
     ]
     return int(dramatiq_main(make_argument_parser().parse_args(arguments)) or 0)

@@ -99,9 +99,7 @@ class _Desk:
         count = self._stage.scale.drain_claims
         sale = self._filled(count)
         self._world.services.post.send(settle_claims(sale.template_id, 0))
-        numbers = self._run(sale, count, ["actors"], {"COUPON_WORKER_PROCESSES": str(self._processes)})
-        sale.wait_acknowledged()
-        return numbers
+        return self._run(sale, count, ["actors"], {"COUPON_WORKER_PROCESSES": str(self._processes)})
 
     def messages(self, module: str, command: list[str]) -> Numbers:
         """A message a claim, all in the broker when the peer's worker starts."""
@@ -122,6 +120,7 @@ class _Desk:
         with self._stage.program(f"drain-{command[0]}", command, env) as child:
             elapsed_s = sale.wait_issued(count, partial(self._stage.check_runs, child))
             costs = meter.us_each(count)
+            sale.wait_acknowledged()
         sale.check_books(count)
         return {"claims_per_s": count / elapsed_s, **costs}
 

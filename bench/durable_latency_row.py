@@ -25,7 +25,6 @@ from coupon_workers.load.percentile import percentile
 HALF_PEAK = "half of the peak"
 
 LIMIT_MS = 1_000.0
-PEAK_RUNS = 3
 PEAK_SHARE = 0.5
 WATCHED_EACH = 20
 """One claim of so many is waited for by its client, who asks with ``?wait=``: enough for a p99, few enough to cost
@@ -38,7 +37,7 @@ CONNECTIONS = 128
 @contextmanager
 def _open(stage: Stage) -> Iterator[Sides]:
     with serving(stage, OURS) as front:
-        peak = median(load_front_and_worker(front)["claims_per_s"] for _ in range(PEAK_RUNS))
+        peak = median(load_front_and_worker(front)["claims_per_s"] for _ in range(stage.scale.peak_runs))
         yield {HALF_PEAK: partial(_run, front, peak * PEAK_SHARE)}
 
 
@@ -127,9 +126,9 @@ class _Clients:
 
 ROW = Row(
     "durable-latency",
-    "Open loop at half of the rate that front and worker carried together just before (median of three). `told`: the "
-    "client's view, from its 202 to `issued`, one claim of twenty, the wait's steps included. `stored`: from the "
-    "gate's acceptance to the start of the transaction that issued, every claim.",
+    "Open loop at half of the rate that front and worker carried together just before. `told`: the client's view, from "
+    "its 202 to `issued`, one claim of twenty, the wait's steps included. `stored`: from the gate's acceptance to the "
+    "start of the transaction that issued, every claim.",
     (
         Comparison(
             "p99 from 202 to issued, the client's view",

@@ -22,19 +22,19 @@ def run_rows(stage: Stage, rows: Iterable[Row], told: Told) -> Iterator[RowResul
 
 
 def run_row(stage: Stage, row: Row, told: Told) -> RowResult:
-    """One round that is not counted, then ``rounds`` that are: A B C, A B C, …
+    """Rounds that are not counted, then ``rounds`` that are: A B C, A B C, …
 
-    The first warms what is cold: code that was never run, plans, connections, pages.
+    The rehearsal warms what is cold: code that was never run, plans, connections, pages.
     """
     result = RowResult(row, os.getloadavg()[0])
     try:
         stage.world.clear()
         told(f"{row.name}: preparing")
         with row.open(stage) as sides:
-            for number in range(stage.scale.rounds + 1):
+            for number in range(1 - stage.scale.rehearsals, stage.scale.rounds + 1):
                 shown = {}
                 for name, run in sides.items():
-                    told(f"{row.name}: round {number or 'of rehearsal'}, {name}")
+                    told(f"{row.name}: {f'round {number}' if number > 0 else 'rehearsal'}, {name}")
                     shown[name] = run()
                 if number > 0:
                     result.rounds.append(shown)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """``rounds`` are measured, after one that is not. Times are of one run of one side, counts likewise.
+    """``rounds`` are measured, after ``rehearsals`` that are not. Times are of one run of one side, counts likewise.
 
     ``drain_claims`` are settled by us and copied by COPY; ``message_claims`` are those of the peers that take a
-    message for each, fewer because they are slower (both are told as rates). ``many_outstanding`` and
-    ``few_outstanding`` coupons lie in the two databases that ``outstanding_claims`` more are claimed from.
+    message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
+    median of ``peak_runs``. ``many_outstanding`` and ``few_outstanding`` coupons lie in the two databases that
+    ``outstanding_claims`` more are claimed from.
     """
 
     rounds: int = 5
+    rehearsals: int = 1
+    peak_runs: int = 3
     connections: int = 32
     load_s: float = 4.0
     drain_claims: int = 20_000
@@ -36,7 +39,7 @@ QUICK = Scale(
     latency_s=2.0,
     few_outstanding=1_000,
     many_outstanding=200_000,
-    outstanding_claims=500,
+    outstanding_claims=2_000,
 )
 """Shows that everything works; the numbers say little."""
 

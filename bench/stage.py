@@ -28,7 +28,9 @@ HOST = "127.0.0.1"
 BACKLOG_LIMIT = 10_000_000
 """Queued claims a template may have: where no worker runs, the front must not be stopped by a full backlog."""
 
-_STOP_GRACE_S = 15.0
+_STOP_GRACE_S = 1.0
+"""What a program was started for is over: nothing is lost when it is killed, and a polite end takes five seconds."""
+
 _BROKER_TIMEOUT_MS = 10_000
 
 
@@ -88,9 +90,10 @@ class Stage:
             child.stop(_STOP_GRACE_S)
 
     def check_runs(self, child: ChildProcess) -> None:
-        """Raise ``BenchFailure`` when a program has ended."""
+        """Raise ``BenchFailure`` with its last line when a program has ended."""
         if child.pid is None:
-            raise BenchFailure(f"{child.name} ended; see {self.folder / 'logs' / child.name}.log")
+            lines = (self.folder / "logs" / f"{child.name}.log").read_text(errors="replace").split("\n")
+            raise BenchFailure(f"{child.name} ended: {next((line for line in reversed(lines) if line), '')}")
 
     def flush_broker(self) -> None:
         """Drop every message: bells of sales that are over. No program may be reading them."""

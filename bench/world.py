@@ -45,6 +45,10 @@ class World:
         A checkpoint of PostgreSQL, and the end of a rewrite of Redis's append-only file. Raises ``BenchFailure``.
         """
         self.execute("CHECKPOINT")
+        self.wait_for_rewrite()
+
+    def wait_for_rewrite(self) -> None:
+        """Wait until Redis rewrites no file. Raises ``BenchFailure`` when that takes minutes."""
         deadline = time.monotonic() + _QUIET_PATIENCE_S
         while self.services.redis.info("persistence")["aof_rewrite_in_progress"]:
             if time.monotonic() > deadline:

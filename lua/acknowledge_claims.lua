@@ -3,7 +3,8 @@ acknowledge_claims: take settled claims off the pending stream and write down ho
 
 The batch is the head of the stream, so it is cut off as a whole; what claims were issued may be written down twice.
 A rejected claim is removed by itself first, and only the call that removes it (the fence) gives stock and allowance
-back: exactly once, however often the same batch is acknowledged.
+back: exactly once, however often the same batch is acknowledged. Where older entries stand before the batch, Redis
+was rewound since it was read: nothing is cut off then, and all of it comes again.
 
 KEYS
   1 stock       integer units left
@@ -14,8 +15,9 @@ KEYS
   6 day prefix  prefix of hash  user -> count of one local day
 
 ARGV
-  1 keep_from  id in the pending stream: every entry before it has been settled or set aside
-  2 issued     number of issued claims; two values follow for each:
+  1 first      id in the pending stream of the batch's first entry
+  2 keep_from  id in the pending stream: every entry from the first to before this has been settled or set aside
+  3 issued     number of issued claims; two values follow for each:
       claim_id  digits
       request   "<user> <request id>"
   then five values for each rejected claim:
@@ -27,13 +29,13 @@ ARGV
 
 Returns the number of rejected claims this call gave back.
 ]]
-local issued = tonumber(ARGV[2])
-local rest = 3 + 2 * issued
+local issued = tonumber(ARGV[3])
+local rest = 4 + 2 * issued
 
 -- In chunks that fit Lua's stack.
-for first = 3, rest - 1, 1000 do
+for from = 4, rest - 1, 1000 do
   local ids, states = {}, {}
-  for i = first, math.min(first + 999, rest - 1), 2 do
+  for i = from, math.min(from + 999, rest - 1), 2 do
     ids[#ids + 1] = ARGV[i]
     states[#states + 1] = ARGV[i + 1]
     states[#states + 1] = ARGV[i] .. ' issued'
@@ -63,5 +65,7 @@ for i = rest, #ARGV, 5 do
   end
 end
 
-redis.call('XTRIM', KEYS[5], 'MINID', ARGV[1])
+if #redis.call('XRANGE', KEYS[5], '-', '(' .. ARGV[1], 'COUNT', 1) == 0 then
+  redis.call('XTRIM', KEYS[5], 'MINID', ARGV[2])
+end
 return given_back

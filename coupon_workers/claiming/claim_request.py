@@ -41,6 +41,7 @@ def read_claim(body: Any) -> ClaimRequest:
             and type(template_id) is str
             and template_id.isdecimal()
             and template_id.isascii()
+            and template_id[0] != "0"
             and len(template_id) < 19
             and type(user_id) is str
             and 0 < len(user_id) <= USER_ID_LENGTH

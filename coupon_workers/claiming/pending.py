@@ -95,14 +95,14 @@ def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
     return claim
 
 
-def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[EndedClaim], last_entry_id: str) -> int:
-    """Cut the stream's head off, up to and with ``last_entry_id``, and write down how its claims ended.
+def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[EndedClaim], span: tuple[str, str]) -> int:
+    """Cut the stream's head off, the entries of ``span`` from the first to the last, and write down how they ended.
 
-    Every entry up to there must have been settled or set aside. Returns how many rejected claims gave stock and
+    Every entry in between must have been settled or set aside. Returns how many rejected claims gave stock and
     allowance back by this call. Raises ``StoreUnavailable``: what is still there comes again.
     """
     issued = [end.claim for end in ended if end.reason is None]
-    args: list[str | int] = [_after(last_entry_id), len(issued)]
+    args: list[str | int] = [span[0], _after(span[1]), len(issued)]
     for claim in issued:
         args += (claim.claim_id, claim.request)
     for end in ended:

@@ -69,11 +69,11 @@ def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What a committed transaction did: claims it ended, entries it set aside, and the last of both in the stream."""
+    """What a committed transaction did: claims it ended, entries it set aside, and where both lay in the stream."""
 
     ended: list[EndedClaim]
     poison: list[Poison]
-    last_entry_id: str
+    span: tuple[str, str]
 
     def __len__(self) -> int:
         return len(self.ended) + len(self.poison)
@@ -127,7 +127,7 @@ def _write(services: Services, keys: BucketKeys, limit: int, way: Way) -> _Batch
         if template is not None and not template["locked"]:
             return None
         claims, poison = read_pending(services.redis, keys, limit)
-        entry_ids = [claim.entry_id for claim in claims] + [entry.entry_id for entry in poison]
+        span = _span([claim.entry_id for claim in claims] + [entry.entry_id for entry in poison])
         if template is None:
             poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
         ended: list[EndedClaim] = []
@@ -138,7 +138,12 @@ def _write(services: Services, keys: BucketKeys, limit: int, way: Way) -> _Batch
             crash_point("settle.after_insert")
         if poison:
             set_aside(connection, keys.template_id, keys.bucket, poison)
-        return _Batch(ended, poison, max(entry_ids, key=_position, default=""))
+        return _Batch(ended, poison, span)
+
+
+def _span(entry_ids: list[str]) -> tuple[str, str]:
+    """The first and the last of the entries; empty texts when there are none."""
+    return min(entry_ids, key=_position, default=""), max(entry_ids, key=_position, default="")
 
 
 def _position(entry_id: str) -> tuple[int, int]:
@@ -199,4 +204,4 @@ def _finish(services: Services, keys: BucketKeys, batch: _Batch) -> None:
     if len(batch):
         # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
         forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
-        acknowledge(services.redis, keys, batch.ended, batch.last_entry_id)
+        acknowledge(services.redis, keys, batch.ended, batch.span)

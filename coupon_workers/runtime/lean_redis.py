@@ -7,6 +7,7 @@ thread's; after any error it is thrown away, because what is still to come over 
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -25,9 +26,10 @@ def pack(*words: str | int | bytes) -> bytes:
 
 
 class LeanConnection:
-    """A connection to ``url`` (``redis://``, ``unix://``), opened at first use and again after an error.
+    """A connection to ``url`` (``redis://``, ``rediss://``, ``unix://``), opened at first use and again after an error.
 
-    ``timeout_ms`` is the longest wait for one read. Not for TLS: ``rediss://`` goes by the ordinary client.
+    ``timeout_ms`` is the longest wait for one read. The options of the address are those of the ordinary client, as
+    far as they are understood here: ``db``, ``ssl_ca_certs``, ``ssl_cert_reqs``, ``ssl_certfile``, ``ssl_keyfile``.
     """
 
     def __init__(self, url: str, timeout_ms: int) -> None:
@@ -48,6 +50,9 @@ class LeanConnection:
         except (OSError, hiredis.ProtocolError, StoreUnavailable) as error:
             self.close()
             raise StoreUnavailable("Redis", str(error)) from error
+        except BaseException:  # an interruption: the answer is still to come
+            self.close()
+            raise
 
     def close(self) -> None:
         """Drop the connection; the next question opens a new one."""
@@ -83,6 +88,8 @@ class LeanConnection:
             address = (parts.hostname or "localhost", parts.port or 6379)
             self._socket = socket.create_connection(address, timeout=self._timeout_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if parts.scheme == "rediss":
+                self._socket = _tls(options).wrap_socket(self._socket, server_hostname=address[0])
             database = options.get("db") or parts.path.strip("/") or "0"
         self._reader = hiredis.Reader()
         hello: list[tuple[str, ...]] = []
@@ -95,3 +102,13 @@ class LeanConnection:
             for answer in self._exchange([pack(*command) for command in hello]):
                 if isinstance(answer, hiredis.ReplyError):
                     raise StoreUnavailable("Redis", str(answer))
+
+
+def _tls(options: dict[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=options.get("ssl_ca_certs"))
+    if options.get("ssl_cert_reqs") == "none":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl_certfile" in options:
+        context.load_cert_chain(options["ssl_certfile"], options.get("ssl_keyfile"))
+    return context

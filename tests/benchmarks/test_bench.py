@@ -22,6 +22,8 @@ from coupon_workers.runtime.clock import utc_now
 
 TINY = Scale(
     rounds=1,
+    rehearsals=0,
+    peak_runs=1,
     connections=4,
     load_s=0.3,
     drain_claims=1_200,

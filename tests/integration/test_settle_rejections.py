@@ -104,7 +104,7 @@ def test_a_rejection_is_given_back_once_when_it_is_acknowledged_twice(sale: Sale
     before = dump(client, without=":rate:")
     ended = [EndedClaim(claim, "PAUSED", f"{claim.claim_id} PAUSED") for claim in claims]
 
-    given_back = acknowledge(client, keys, ended, claims[-1].entry_id)
+    given_back = acknowledge(client, keys, ended, (claims[0].entry_id, claims[-1].entry_id))
 
     assert (0, 10) == (given_back, sale.stock)
     assert before == dump(client, without=":rate:")

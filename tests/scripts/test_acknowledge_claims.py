@@ -36,13 +36,13 @@ Issued = list[tuple[int, str]]
 Rejected = list[tuple[str, int, str, str, str]]
 """Entry id, claim id, request, day and answer."""
 
-Batch = tuple[str, Issued, Rejected]
+Batch = tuple[str, str, Issued, Rejected]
 
 
-def acknowledge(script: ClaimScript, keep_from: str, issued: Issued, rejected: Rejected) -> int:
-    """Acknowledge what lies before ``keep_from``."""
+def acknowledge(script: ClaimScript, first: str, keep_from: str, issued: Issued, rejected: Rejected) -> int:
+    """Acknowledge what lies from ``first`` to before ``keep_from``."""
     keys = script.keys
-    args: list[Any] = [keep_from, len(issued)]
+    args: list[Any] = [first, keep_from, len(issued)]
     args += [value for claim in issued for value in claim]
     args += [value for claim in rejected for value in claim]
     names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix]
@@ -53,7 +53,7 @@ def test_issued_claims_leave_the_stream_and_are_remembered_as_issued(script: Cla
     """Stock and counts stay as the claims left them; what is behind them stays queued."""
     ids = script.entry_ids()
 
-    given_back = acknowledge(script, ids[2], [(1, "ann r1"), (2, "ann r2")], [])
+    given_back = acknowledge(script, ids[0], ids[2], [(1, "ann r1"), (2, "ann r2")], [])
 
     client, keys = script.client, script.keys
     assert 0 == given_back
@@ -68,7 +68,7 @@ def test_a_rejected_claim_gives_its_unit_and_its_users_allowance_back(script: Cl
     """Of the limit and of the day; the number it was allotted is not given again."""
     ids = script.entry_ids()
 
-    given_back = acknowledge(script, after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
+    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
 
     client, keys = script.client, script.keys
     assert 1 == given_back
@@ -84,7 +84,9 @@ def test_the_last_claim_of_a_day_leaves_no_trace_in_it(script: ClaimScript) -> N
     """No field of zero stays behind."""
     ids = script.entry_ids()
 
-    acknowledge(script, after(ids[2]), [(1, "ann r1"), (2, "ann r2")], [(ids[2], 3, "bob r1", DAY, "3 SOLD_OUT")])
+    acknowledge(
+        script, ids[0], after(ids[2]), [(1, "ann r1"), (2, "ann r2")], [(ids[2], 3, "bob r1", DAY, "3 SOLD_OUT")]
+    )
 
     assert {b"ann": b"2"} == script.client.hgetall(script.keys.day_prefix + DAY)
     assert b"0 1" == script.client.hget(script.keys.takers, "bob")
@@ -94,7 +96,7 @@ def test_a_claim_of_a_template_without_daily_limit_gives_no_day_back(script: Cla
     """Its day is the empty text."""
     ids = script.entry_ids()
 
-    acknowledge(script, after(ids[0]), [], [(ids[0], 1, "ann r1", "", "1 PAUSED")])
+    acknowledge(script, ids[0], after(ids[0]), [], [(ids[0], 1, "ann r1", "", "1 PAUSED")])
 
     assert b"2" == script.client.hget(script.keys.day_prefix + DAY, "ann")
     assert not script.client.exists(script.keys.day_prefix)
@@ -104,7 +106,7 @@ def test_a_duplicate_gives_back_and_leaves_the_request_to_the_first_claim(script
     """The same request was accepted twice because Redis had lost its memory."""
     ids = script.entry_ids()
 
-    acknowledge(script, after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "77 issued")])
+    acknowledge(script, ids[0], after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "77 issued")])
 
     assert b"77 issued" == script.client.hget(script.keys.requests, "ann r1")
     assert b"8" == script.client.get(script.keys.stock)
@@ -114,6 +116,7 @@ def test_a_second_acknowledgement_changes_nothing(script: ClaimScript) -> None:
     """The fence: of two calls for one batch only the one that removes an entry gives anything back."""
     ids = script.entry_ids()
     batch: Batch = (
+        ids[0],
         after(ids[2]),
         [(1, "ann r1")],
         [(ids[1], 2, "ann r2", DAY, "2 PAUSED"), (ids[2], 3, "bob r1", DAY, "3 PAUSED")],
@@ -130,7 +133,7 @@ def test_a_second_acknowledgement_changes_nothing(script: ClaimScript) -> None:
 def test_an_acknowledgement_that_comes_late_spares_what_was_claimed_since(script: ClaimScript) -> None:
     """A worker was stopped between its commit and this, and its batch was acknowledged by another."""
     ids = script.entry_ids()
-    batch: Batch = (after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
+    batch: Batch = (ids[0], after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
     acknowledge(script, *batch)
     script.claim("cat", "r1", 4)
     before = dump(script.client)
@@ -141,12 +144,25 @@ def test_an_acknowledgement_that_comes_late_spares_what_was_claimed_since(script
     assert before == dump(script.client)
 
 
+def test_a_batch_behind_older_entries_is_not_cut_off(script: ClaimScript) -> None:
+    """Redis was rewound since the batch was read: the older entries' ends are not written down, so all come again."""
+    ids = script.entry_ids()
+
+    given_back = acknowledge(script, ids[1], after(ids[2]), [(2, "ann r2")], [(ids[2], 3, "bob r1", DAY, "3 SOLD_OUT")])
+
+    assert (1, ids[:2]) == (given_back, script.entry_ids())
+    assert [b"1 queued", b"2 issued", b"3 SOLD_OUT"] == script.client.hmget(
+        script.keys.requests, ["ann r1", "ann r2", "bob r1"]
+    )
+    assert script.client.hexists(script.keys.claims, "1")
+
+
 def test_a_rejection_after_redis_lost_everything_gives_nothing_back(script: ClaimScript) -> None:
     """There is no entry, so there is nothing that had taken it; the next preheat counts from the database."""
     ids = script.entry_ids()
     script.client.flushdb()
 
-    given_back = acknowledge(script, after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
+    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(ids[0], 1, "ann r1", DAY, "1 PAUSED")])
 
     assert 0 == given_back
     assert {} == dump(script.client)
@@ -156,7 +172,7 @@ def test_a_batch_larger_than_lua_s_stack_is_acknowledged(script: ClaimScript) ->
     """Five thousand issued claims, the largest ``COUPON_SETTLE_BATCH``."""
     claims = [(number, f"u{number} r") for number in range(10, 5_010)]
 
-    given_back = acknowledge(script, after(script.entry_ids()[-1]), claims, [])
+    given_back = acknowledge(script, script.entry_ids()[0], after(script.entry_ids()[-1]), claims, [])
 
     assert 0 == given_back
     assert [] == script.entries()
@@ -168,7 +184,7 @@ def test_entries_set_aside_at_the_head_are_cut_off_with_the_batch(script: ClaimS
     ids = script.entry_ids()
     remembered = script.client.hgetall(script.keys.requests)
 
-    acknowledge(script, after(ids[1]), [], [])
+    acknowledge(script, ids[0], after(ids[1]), [], [])
 
     assert ids[2:] == script.entry_ids()
     assert remembered == script.client.hgetall(script.keys.requests)

@@ -47,6 +47,7 @@ def read(name: str) -> Script:
 
 def without_calls(body: str) -> str:
     """The body without the arguments of its calls to Redis."""
+    body = re.sub(r"'[^'\n]*'", lambda text: re.sub("[()]", "", text[0]), body)  # a text's brackets close nothing
     kept, depth, at = [], 0, 0
     for call in re.finditer(r"redis\.p?call\(", body):
         if call.start() < at:

@@ -93,12 +93,17 @@ class FaultSystem:
         return sorted([*self.logs.glob("*.log"), *(self.folder / "data").glob("*.log")])
 
     def family(self, name: str) -> list[int]:
-        """The living processes of one entry, master first; nothing while it is down."""
+        """The living processes of one entry, master first; nothing while it is down.
+
+        Only those that do its work: a passing helper of the interpreter's is none of them.
+        """
         supervisor = self._running.supervisor
         assert supervisor is not None
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.Error):
             if (pid := supervisor.pids().get(name)) is not None:
-                return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+                master = psutil.Process(pid)
+                command = master.cmdline()
+                return [pid, *(child.pid for child in master.children() if _is_copy(child, command))]
         return []
 
     def master(self, name: str) -> int | None:
@@ -126,6 +131,21 @@ class FaultSystem:
         self.prepare(name, **settings)
         self.end(name, signal.SIGTERM)
         self.wait_ready()
+
+    def count_deaths(self, name: str, most: int, within_s: float = 60.0) -> int:
+        """Return when so many of the processes that a master has made have died; how many, and no fewer.
+
+        Whoever dies between two looks, as briefly as it lived, is missed.
+        """
+        seen: set[int] = set()
+
+        def dead() -> int:
+            living = set(self.family(name)[1:])
+            seen.update(living)
+            return len(seen - living)
+
+        until(lambda: dead() >= most, within_s, f"{most} deaths of {name}")
+        return dead()
 
     def restore(self) -> None:
         """Every process has its own settings again."""
@@ -218,6 +238,12 @@ class FaultSystem:
 
 _ADDRESSES = ("database_url", "redis_url", "broker_url", "http_port")
 _open: Any = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+
+
+def _is_copy(child: psutil.Process, command: list[str]) -> bool:
+    with suppress(psutil.Error):
+        return bool(child.cmdline() == command)
+    return False
 
 
 def _lives(pid: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+from contextlib import suppress
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -51,7 +52,9 @@ class NetTransport:
             connection = http.client.HTTPConnection(self._address, timeout=ANSWER_TIMEOUT_S)
             self._local.connection = connection
         try:
-            connection.request(method, path, body, headers)
+            # Of a body that is too large the server reads only the beginning, and has answered by then.
+            with suppress(BrokenPipeError):
+                connection.request(method, path, body, headers)
             answer = connection.getresponse()
             return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
         except (OSError, http.client.HTTPException):

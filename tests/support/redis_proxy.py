@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,7 +28,8 @@ class Fault(Enum):
 class RedisProxy:
     """Listens on a port of 127.0.0.1. Each question of any connection takes the next fault planned, or none."""
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self._target = unquote(urlsplit(redis_url).path)
         self._faults: queue.SimpleQueue[Fault] = queue.SimpleQueue()
         self._released = threading.Event()
@@ -38,9 +40,14 @@ class RedisProxy:
         self.questions = 0
 
     @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    @property
     def url(self) -> str:
-        """The way through the proxy."""
-        return f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+        """The way through the proxy, to the first database."""
+        return f"redis://{self.address}/0"
 
     def plan(self, *faults: Fault) -> None:
         """The next questions meet these, one each."""
@@ -73,6 +80,8 @@ class RedisProxy:
     def _serve(self, client: socket.socket) -> None:
         """Question by question: our callers never send the second before they have the first one's answer."""
         with client, socket.socket(socket.AF_UNIX) as server, suppress(OSError):
+            if self._tls is not None:
+                client = self._tls.wrap_socket(client, server_side=True)
             server.connect(self._target)
             while question := client.recv(1_048_576):
                 self.questions += 1

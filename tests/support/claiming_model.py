@@ -1,0 +1,171 @@
+"""Claiming in small: what gate, settling and preheat must do, in plain Python, one step at a time.
+
+The same commands are given to this and to the real thing (``tests/model``); afterwards both must hold the same. One
+template with a limit per user; no daily limit, no window.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Request = tuple[str, str]
+"""User and request id."""
+
+
+class Entry(NamedTuple):
+    """A claim in the pending stream."""
+
+    entry_id: tuple[int, int]
+    claim_id: int
+    user: str
+    request: str
+    seq: int
+    epoch: int
+
+
+class End(NamedTuple):
+    """How a claim of the stream ended. ``reason`` None: issued. ``answer``: claim id and state that its request has."""
+
+    entry: Entry
+    reason: str | None
+    answer: tuple[int, str]
+
+
+@dataclass
+class Rules:
+    """The template as somebody knows it."""
+
+    version: int = 1
+    total: int = 0
+    paused: bool = False
+    epoch: int = 0
+
+
+@dataclass
+class Gate:
+    """What Redis holds."""
+
+    warm: bool
+    rules: Rules
+    stock: int
+    takers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    requests: dict[Request, tuple[int, str]] = field(default_factory=dict)
+    claims: set[int] = field(default_factory=set)
+    pending: list[Entry] = field(default_factory=list)
+
+    def decide(self, user: str, request: str, limit: int) -> tuple[str, tuple[int, str] | None]:
+        """The outcome; when replayed, the answer too."""
+        if (user, request) in self.requests:
+            return "REPLAYED", self.requests[user, request]
+        if not self.warm:
+            return "NOT_WARMED", None
+        if self.rules.paused:
+            return "PAUSED", None
+        if self.takers.get(user, (0, 0))[0] >= limit:
+            return "LIMIT_REACHED", None
+        return ("SOLD_OUT" if self.stock <= 0 else "ACCEPTED"), None
+
+    def accept(self, user: str, request: str, claim_id: int, entry_id: tuple[int, int]) -> None:
+        """Take a unit, count the user, queue the claim."""
+        count, seq = self.takers.get(user, (0, 0))
+        self.stock -= 1
+        self.takers[user] = (count + 1, seq + 1)
+        self.requests[user, request] = (claim_id, "queued")
+        self.claims.add(claim_id)
+        self.pending.append(Entry(entry_id, claim_id, user, request, seq + 1, self.rules.epoch))
+
+    def acknowledge(self, batch: list[End]) -> None:
+        """Write ends down; a rejected claim gives back if this removes it. Cut the head off, if it is this batch's."""
+        for end in batch:
+            entry = end.entry
+            self.claims.discard(entry.claim_id)
+            if end.reason is None:
+                self.requests[entry.user, entry.request] = (entry.claim_id, "issued")
+            elif entry in self.pending:
+                self.pending.remove(entry)
+                self.stock += 1
+                self.requests[entry.user, entry.request] = end.answer
+                count, seq = self.takers.get(entry.user, (0, 0))
+                if entry.user in self.takers:
+                    self.takers[entry.user] = (max(0, count - 1), seq)
+        first, last = batch[0].entry.entry_id, batch[-1].entry.entry_id
+        if not any(entry.entry_id < first for entry in self.pending):
+            self.pending = [entry for entry in self.pending if entry.entry_id > last]
+
+    def sync(self, rules: Rules) -> None:
+        """Bring a change; each version once."""
+        if self.warm and rules.version > self.rules.version:
+            self.stock += rules.total - self.rules.total
+            self.rules = Rules(**vars(rules))
+
+
+@dataclass
+class Books:
+    """What PostgreSQL holds: coupons and rejections by claim id."""
+
+    rules: Rules
+    limit: int
+    coupons: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    rejections: dict[int, tuple[str, str, int, str]] = field(default_factory=dict)
+
+    def answers(self) -> dict[Request, tuple[int, str]]:
+        """The first claim of each request, and how it ended."""
+        first: dict[Request, tuple[int, str]] = {}
+        for claim_id, (user, request, _) in self.coupons.items():
+            first[user, request] = (claim_id, "issued")
+        for claim_id, (user, request, _, reason) in sorted(self.rejections.items()):
+            first.setdefault((user, request), (claim_id, reason))
+        return first
+
+    def settle(self, entries: list[Entry]) -> list[End]:
+        """End each claim, the older before the newer."""
+        return [self._settle(entry) for entry in entries]
+
+    def _settle(self, entry: Entry) -> End:
+        answer = self.answers().get((entry.user, entry.request))
+        if answer is not None:
+            reason = answer[1] if answer[0] == entry.claim_id else "DUPLICATE"
+            if reason == "DUPLICATE" and entry.claim_id not in self.rejections:
+                self._reject(entry, reason)
+            return End(entry, None if reason == "issued" else reason, answer)
+        held = Counter(user for user, _, _ in self.coupons.values())
+        if self.rules.paused or entry.epoch < self.rules.epoch:
+            return self._reject(entry, "PAUSED")
+        if held[entry.user] >= self.limit:
+            return self._reject(entry, "LIMIT_REACHED")
+        if len(self.coupons) >= self.rules.total:
+            return self._reject(entry, "SOLD_OUT")
+        self.coupons[entry.claim_id] = (entry.user, entry.request, self._free_seq(entry))
+        return End(entry, None, (entry.claim_id, "issued"))
+
+    def _reject(self, entry: Entry, reason: str) -> End:
+        self.rejections[entry.claim_id] = (entry.user, entry.request, entry.seq, reason)
+        return End(entry, reason, (entry.claim_id, reason))
+
+    def _free_seq(self, entry: Entry) -> int:
+        used = self.seqs(entry.user)
+        return entry.seq if entry.seq not in used else max(used) + 1
+
+    def seqs(self, user: str) -> set[int]:
+        """The numbers that a user's claims have had."""
+        rows = [*self.coupons.values(), *(row[:3] for row in self.rejections.values())]
+        return {seq for owner, _, seq in rows if owner == user}
+
+    def build_gate(self, pending: list[Entry]) -> Gate:
+        """The gate as a preheat makes it of these books and the stream."""
+        answers = self.answers()
+        waiting = [entry for entry in pending if answers.get((entry.user, entry.request), (0,))[0] != entry.claim_id]
+        gate = Gate(True, Rules(**vars(self.rules)), self.rules.total - len(self.coupons) - len(waiting))
+        gate.requests = dict(answers)
+        held = Counter(user for user, _, _ in self.coupons.values())
+        owners = {row[0] for row in [*self.coupons.values(), *self.rejections.values()]}
+        gate.takers = {user: (held[user], max(self.seqs(user))) for user in owners}
+        for entry in waiting:
+            count, seq = gate.takers.get(entry.user, (0, 0))
+            gate.takers[entry.user] = (count + 1, max(seq, entry.seq))
+            gate.requests.setdefault((entry.user, entry.request), (entry.claim_id, "queued"))
+            gate.claims.add(entry.claim_id)
+        gate.pending = waiting
+        return gate

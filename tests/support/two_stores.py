@@ -1,0 +1,98 @@
+"""What the two stores hold of one template, and what its model holds, in the same words, to be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from tests.support.claiming_model import Books, Gate
+from tests.support.sale import Sale
+
+_TABLES = ("coupon_flow", "coupon", "outbox", "claim_rejection", "claim_set_aside", "coupon_template")
+_ROWS = text("""
+    SELECT jsonb_build_object(
+        'coupons', (SELECT coalesce(jsonb_object_agg(coupon_id, jsonb_build_array(user_id, request_id, claim_seq)), '{}')
+                      FROM coupon),
+        'rejections', (SELECT coalesce(jsonb_object_agg(claim_id, jsonb_build_array(user_id, request_id, claim_seq,
+                                                                                    reason)), '{}')
+                         FROM claim_rejection),
+        'books', (SELECT jsonb_build_array(version, total_quantity, status, pause_epoch, issued_quantity,
+                                           rejected_quantity)
+                    FROM coupon_template),
+        'flow', (SELECT count(*) FROM coupon_flow),
+        'outbox', (SELECT count(*) FROM outbox),
+        'set_aside', (SELECT count(*) FROM claim_set_aside))
+""")
+
+View = dict[str, Any]
+
+
+def empty_tables(engine: Engine) -> None:
+    """Faster than TRUNCATE while there is little in them."""
+    with engine.begin() as connection:
+        for table in _TABLES:
+            connection.execute(text(f"DELETE FROM {table}"))
+
+
+def model_view(gate: Gate, books: Books) -> View:
+    """What must be there."""
+    rules, known = books.rules, gate.rules
+    return {
+        "meta": [str(known.version), str(known.total), _word(known.paused), str(known.epoch)] if gate.warm else None,
+        "stock": gate.stock,
+        "takers": {user: f"{count} {seq}" for user, (count, seq) in gate.takers.items()},
+        "requests": {f"{user} {request}": f"{told[0]} {told[1]}" for (user, request), told in gate.requests.items()},
+        "claims": gate.claims,
+        "pending": [
+            ("{}-{}".format(*entry.entry_id), *map(str, (entry.claim_id, entry.user, entry.request, entry.seq)))
+            for entry in gate.pending
+        ],
+        "coupons": {str(claim_id): list(row) for claim_id, row in books.coupons.items()},
+        "rejections": {str(claim_id): list(row) for claim_id, row in books.rejections.items()},
+        "books": [
+            rules.version,
+            rules.total,
+            "paused" if rules.paused else "active",
+            rules.epoch,
+            len(books.coupons),
+            len(books.rejections),
+        ],
+        "flow": len(books.coupons),
+        "outbox": len(books.coupons) + len(books.rejections),
+        "set_aside": 0,
+    }
+
+
+def real_view(sale: Sale) -> View:
+    """What is there."""
+    keys = sale.keys
+    pipeline = sale.services.redis.pipeline(transaction=False)
+    pipeline.exists(keys.generation)
+    pipeline.hmget(keys.meta, ["version", "total", "status", "epoch"])
+    pipeline.get(keys.stock)
+    for name in (keys.takers, keys.requests, keys.claims):
+        pipeline.hgetall(name)
+    pipeline.xrange(keys.pending)
+    warm, meta, stock, takers, requests, claims, pending = pipeline.execute()
+    with sale.services.engine.connect() as connection:
+        rows: View = connection.scalar(_ROWS) or {}
+    return {
+        "meta": [value.decode() for value in meta] if warm else None,
+        "stock": int(stock or 0),
+        "takers": _texts(takers),
+        "requests": _texts(requests),
+        "claims": set(map(int, claims)),
+        "pending": [
+            (entry_id.decode(), *(fields[name].decode() for name in (b"c", b"u", b"r", b"s")))
+            for entry_id, fields in pending
+        ],
+    } | rows
+
+
+def _word(paused: bool) -> str:
+    return "paused" if paused else "open"
+
+
+def _texts(fields: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode(): value.decode() for name, value in fields.items()}
