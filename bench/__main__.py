@@ -20,7 +20,7 @@ from bench.rows import ROWS
 from bench.run import run_rows
 from bench.scale import FULL_OUTSTANDING, NORMAL, QUICK, Scale
 from bench.stage import ROOT, Stage
-from bench.table import busy_warning, side_table, verdict_table
+from bench.table import busy_warning, heading, side_table, verdict_table
 from coupon_workers.errors import CouponWorkersError
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.settings import Settings
@@ -55,18 +55,22 @@ def main(
     signal.signal(signal.SIGTERM, _stop)
     configure_logs(Settings(log_level="ERROR", log_format="console"))
     folder = data_dir or Path(tempfile.mkdtemp(prefix="coupon-bench-"))
-    began = utc_now()
-    path = out or RESULTS / f"{began:%Y%m%dT%H%M%SZ}.json"
+    path = out or RESULTS / f"{utc_now():%Y%m%dT%H%M%SZ}.json"
+    keep = data_dir is not None
     try:
         results = _measure(folder, _scale(quick, full, rounds), names, path)
+        broken = any(result.failure for result in results)
+        keep = keep or broken
     except CouponWorkersError as error:
+        keep = True
         raise click.ClickException(f"{error} (logs: {folder / 'logs'})") from None
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
     print(f"written to {path}")
-    if any(result.failure for result in results):
+    if broken:
         print(f"data and logs: {folder}")
         sys.exit(1)
-    if data_dir is None:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _measure(folder: Path, scale: Scale, names: tuple[str, ...], path: Path) -> list[RowResult]:
@@ -81,6 +85,7 @@ def _measure(folder: Path, scale: Scale, names: tuple[str, ...], path: Path) -> 
             progress.print(f"{result.row.name}: {result.failure or 'measured'}")
             write_record(path, began, made_with, scale, results)  # what is there survives what breaks
     console = Console()
+    console.print(heading(made_with, scale))
     console.print(verdict_table(results))
     console.print(side_table(results))
     if warning := busy_warning(results):

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from bench.row import Comparison, RowResult
+from bench.scale import Scale
 from bench.verdict import Verdict, judge
 
 _REACHED = {True: "[green]yes[/]", False: "[bold red]no[/]", None: "-"}
+
+
+def heading(made_with: Mapping[str, Any], scale: Scale) -> str:
+    """A line that says with what the numbers were made."""
+    packages = made_with["packages"]
+    return (
+        f"{made_with['cores']} cores, Python {made_with['python']}, Granian {packages['granian']}, Flask "
+        f"{packages['flask']}, PostgreSQL {made_with['postgres']['server_version']}, Valkey "
+        f"{made_with['valkey']['version']}; medians of {scale.rounds} rounds, "
+        f"{scale.many_outstanding:,} and {scale.few_outstanding:,} coupons outstanding"
+    )
 
 
 def verdict_table(results: Iterable[RowResult]) -> Table:

@@ -85,9 +85,7 @@ def too_large(limit: int) -> ProblemError:
     """413: the body has more than ``limit`` bytes, whether it says so itself or only turns out to."""
     # The server ends the connection, of which it has not read all, and does not always say so.
     headers = {"Connection": "close"}
-    return ProblemError(
-        413, "BODY_TOO_LARGE", f"a body may have at most {limit} bytes", headers=headers, limit=limit
-    )
+    return ProblemError(413, "BODY_TOO_LARGE", f"a body may have at most {limit} bytes", headers=headers, limit=limit)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

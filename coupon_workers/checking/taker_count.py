@@ -17,10 +17,12 @@ from coupon_workers.runtime.services import Services
 
 RULE = "taker_count"
 
+# OFFSET 0 keeps the look-up of each taker a look-up by index: as a join it may become a reading of all coupons.
 _HELD = text("""
-    SELECT template_id, user_id, coupon_id
+    SELECT taker.template_id, taker.user_id, held.coupon_id
       FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
-      JOIN coupon USING (user_id, template_id)
+     CROSS JOIN LATERAL (SELECT coupon_id FROM coupon c
+                          WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id OFFSET 0) AS held
 """)
 
 Taker = tuple[BucketKeys, str]

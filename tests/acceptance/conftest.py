@@ -1,4 +1,4 @@
-"""A shop in this process for each test or each module, and one real installation for the run, started when asked for."""
+"""A shop in this process for each test or each module, and a real installation for the run, started when asked for."""
 
 from __future__ import annotations
 
@@ -36,5 +36,9 @@ def lasting_shop(settings: Settings, migrated_engine: Engine) -> Iterator[Shop]:
 @pytest.fixture(scope="session")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """Every process of the Procfile, on servers and a port of its own, for the whole run."""
-    with System.started(tmp_path_factory.mktemp("system")) as started:
-        yield started
+    system = System(tmp_path_factory.mktemp("system"))
+    try:
+        system.start()
+        yield system
+    finally:
+        system.close()

@@ -43,6 +43,11 @@ def pages(front: Caller, user: str, **query: Any) -> list[list[str]]:
         query["cursor"] = page["next_cursor"]
 
 
+def every(front: Caller, user: str, **query: Any) -> list[str]:
+    """The coupons of all pages."""
+    return [coupon_no for page in pages(front, user, **query) for coupon_no in page]
+
+
 def test_a_coupon_tells_what_it_is_worth(shop: Shop) -> None:
     """Money in minor units with its currency, instants in UTC, numbers as text."""
     template_id = shop.desk.open(name="双十一 100-20", per_user_limit=2)
@@ -81,12 +86,12 @@ def test_pages_go_to_the_end_without_a_gap(shop: Shop) -> None:
 
     for limit in (7, 40, 50, 120, 200):
         seen = pages(shop.front, "ann", limit=limit)
-        assert given == sum(seen, [])
+        assert given == [coupon_no for page in seen for coupon_no in page]
         assert all(len(page) == limit for page in seen[:-1])
     first = shop.front.wallet("ann", limit=50).ok()
     give(shop, template_id, "ann", first=500)
 
-    assert given == numbers(first["items"]) + sum(pages(shop.front, "ann", limit=50, cursor=first["next_cursor"]), [])
+    assert given == numbers(first["items"]) + every(shop.front, "ann", limit=50, cursor=first["next_cursor"])
 
 
 def test_pages_of_a_status_and_of_those_that_end_soon(shop: Shop) -> None:
@@ -101,10 +106,10 @@ def test_pages_of_a_status_and_of_those_that_end_soon(shop: Shop) -> None:
     unused = sorted([*ends_late, *ends_soon[1:]], key=int, reverse=True)
     assert [unused[:3], unused[3:6], unused[6:]] == pages(shop.front, "ann", status="unused", limit=3)
     assert [ends_soon[:1]] == pages(shop.front, "ann", status="revoked")
-    assert ends_soon == sum(pages(shop.front, "ann", expiring_before=later, limit=2), [])
-    assert ends_soon[1:] == sum(pages(shop.front, "ann", expiring_before=later, status="unused", limit=2), [])
-    assert ends_soon[4] not in sum(pages(shop.front, "ann", expiring_before=ends), [])
-    assert [[]] == [page for page in pages(shop.front, "ann", status="redeemed")]
+    assert ends_soon == every(shop.front, "ann", expiring_before=later, limit=2)
+    assert ends_soon[1:] == every(shop.front, "ann", expiring_before=later, status="unused", limit=2)
+    assert ends_soon[4] not in every(shop.front, "ann", expiring_before=ends)
+    assert [[]] == pages(shop.front, "ann", status="redeemed")
 
 
 def _move(shop: Shop, coupon_no: str, status: str) -> None:

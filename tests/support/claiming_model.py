@@ -160,7 +160,7 @@ class Books:
         gate = Gate(True, Rules(**vars(self.rules)), self.rules.total - len(self.coupons) - len(waiting))
         gate.requests = dict(answers)
         held = Counter(user for user, _, _ in self.coupons.values())
-        owners = {row[0] for row in [*self.coupons.values(), *self.rejections.values()]}
+        owners = {row[0] for row in self.coupons.values()} | {row[0] for row in self.rejections.values()}
         gate.takers = {user: (held[user], max(self.seqs(user))) for user in owners}
         for entry in waiting:
             count, seq = gate.takers.get(entry.user, (0, 0))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy import Engine, NullPool, create_engine, text
 
 from coupon_workers.checking.report import check_all
 from coupon_workers.runtime.process import make_services
@@ -31,7 +31,7 @@ DRAINED_S = 20.0
 """T: within this of healing every accepted claim has ended: the bell's life, a sweep, a worker's start."""
 
 CLIENTS = 12
-ASKED_AGAIN = 300
+ASKED_AGAIN = 150
 
 
 class Campaign:
@@ -81,6 +81,15 @@ class Campaign:
         """Accepted claims of this campaign that wait to be settled."""
         lengths: list[Any] = [self.stock.xlen(pending_key(template_id)) for template_id in self.template_ids]
         return sum(lengths)
+
+    def is_warm(self, template_id: int) -> bool:
+        """Whether the gate of a template is whole."""
+        return bool(self.stock.exists(f"cw:{{t{template_id}.0}}:generation"))
+
+    def every_template_id(self) -> list[int]:
+        """Those of this campaign and of all earlier ones."""
+        with self.engine.connect() as connection:
+            return list(connection.scalars(text("SELECT template_id FROM coupon_template")))
 
     def heal(self) -> None:
         """Wait until the system works again, everything accepted has ended, and every open question is answered."""

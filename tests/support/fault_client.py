@@ -18,7 +18,8 @@ from tests.support.history import History
 
 TIMEOUT_S = 4.0
 TRIES = 12
-"""A request that was not heard of, or was asked to wait, is sent again so often; then its client gives up."""
+TRIES_REFUSED = 2
+"""A request that was not heard of, or was asked to wait, is sent so often at most; then its client gives up."""
 
 _PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 0.8
@@ -115,11 +116,15 @@ class FaultClient(threading.Thread):
 
     def _claim(self, step: Step) -> None:
         pause_s = _PAUSE_S
+        refused = 0
         for attempt in range(TRIES):
             answer = self._http.ask(step.name, "POST", "/v1/claims", step.body, deaf=step.deaf and attempt == 0)
             if answer.claim_id:
                 self._claims.append(answer.claim_id)
-            if not answer.asks_for_patience or self._stop_asked.wait(pause_s * (0.5 + self._draw.random())):
+            refused += answer.status in (429, 503)
+            if not answer.asks_for_patience or refused == TRIES_REFUSED:
+                return
+            if self._stop_asked.wait(pause_s * (0.5 + self._draw.random())):
                 return
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 

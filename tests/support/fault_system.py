@@ -26,6 +26,9 @@ from coupon_workers.runtime.settings import Settings
 from tests.support.fault_load import Front
 from tests.support.fault_wait import until
 
+BACKLOG_LIMIT = 1_000
+"""Reached within seconds of a worker's or a database's absence."""
+
 PEPPER = "pepper-that-no-log-shows"
 BASE = {
     DATABASE_URL: "",
@@ -36,11 +39,14 @@ BASE = {
     "COUPON_WEB_WORKERS": "2",
     "COUPON_WORKER_PROCESSES": "1",
     "COUPON_REDIS_TIMEOUT_MS": "1000",
+    "COUPON_BACKLOG_LIMIT": str(BACKLOG_LIMIT),
 }
 SERVERS = ("postgres", "redis", "broker")
 
 _SHORTEST_S = 0.5
 """A killed process is started again within this, so that a short run sees many deaths (30 s of them: see Keeper)."""
+
+_START_S = 30.0
 
 _WITH_SETTINGS = 'set -a; . "$0"; set +a; while [ -e "$0.held" ]; do sleep 0.05; done; exec "$@"'
 """Shell: read the settings of one process, wait while it is held down, become the process."""
@@ -151,7 +157,6 @@ class FaultSystem:
         """Every process has its own settings again."""
         for name in sorted(self._changed):
             self.change(name)
-        self._changed.clear()
 
     def prepare(self, name: str, **settings: str) -> None:
         """Like ``change``, from its next start on."""
@@ -159,8 +164,7 @@ class FaultSystem:
         unfinished = self._settings / f"{name}.unfinished"
         unfinished.write_text("".join(lines))
         unfinished.replace(self._settings / f"{name}.env")
-        if settings:
-            self._changed.add(name)
+        self._changed = self._changed | {name} if settings else self._changed - {name}
 
     def setting(self, name: str, key: str) -> str:
         """What the master of an entry was started with; an empty text while it is down or without it."""
@@ -205,12 +209,13 @@ class FaultSystem:
     @contextmanager
     def _held_server(self, name: str) -> Iterator[None]:
         server = next(server for server in self._running.servers.servers if server.name == name)
-        released = threading.Event()
+        released, answers = threading.Event(), threading.Event()
         start = server.start
 
         def start_when_released() -> None:
             released.wait()
             start()
+            answers.set()
 
         # On the object, where its keeper looks for it: the class and everybody else's servers stay as they are.
         vars(server)["start"] = start_when_released
@@ -219,6 +224,7 @@ class FaultSystem:
         finally:
             del vars(server)["start"]
             released.set()
+            assert answers.wait(_START_S), f"{name} did not start again"
 
     def _procfile(self) -> Procfile:
         known = find_procfile()

@@ -104,6 +104,8 @@ def _with_number(number: bytes) -> bytes:
     return b'{"template_id": ' + number + b', "user_id": "ann", "request_id": "r1"}'
 
 
+OTHER_TYPES = ("", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", "multipart/mixed")
+
 UNREADABLE = [
     _unread("nothing", b""),
     _unread("spaces", b"  \n"),
@@ -130,10 +132,7 @@ UNREADABLE = [
     _unread("XML", b"<claim/>"),
     Bad("digits in a text of nearly a mebibyte", _with_number(b'"' + b"9" * (MEBIBYTE - 100) + b'"'), ("template_id",)),
     Bad("more than a mebibyte", _TEXT + b" " * MEBIBYTE, (), 413, "BODY_TOO_LARGE"),
-    *(
-        Bad(f"as {name or 'nothing'}", _TEXT, (), 415, "UNSUPPORTED_MEDIA_TYPE", name)
-        for name in ("", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json", "multipart/form-data")
-    ),
+    *(Bad(f"as {name or 'nothing'}", _TEXT, (), 415, "UNSUPPORTED_MEDIA_TYPE", name) for name in OTHER_TYPES),
 ]  # fmt: skip
 
 BAD_CLAIMS = [*WRONG_VALUES, *WRONG_SHAPES, *UNREADABLE]

@@ -45,6 +45,10 @@ class NetTransport:
         self._address = urlsplit(base_url).netloc
         self._local = threading.local()
 
+    def hang_up(self) -> None:
+        """Every thread opens another connection for its next exchange."""
+        self._local = threading.local()
+
     def send(self, method: str, path: str, body: bytes | None, headers: Headers) -> Reply:
         """One exchange; the connection is thrown away after an error."""
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)

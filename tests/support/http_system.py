@@ -1,57 +1,82 @@
-"""A real installation: every process of the Procfile, reached as users reach it, by HTTP and by its command line."""
+"""A real installation: ``coupon-workers up`` in a process of its own, reached by HTTP and by commands, as users do."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
+import redis
 
-from coupon_workers.embedded.output import LogFolder
-from coupon_workers.embedded.running_system import RunningSystem
-from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL
-from coupon_workers.runtime.process import make_services
-from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
+from coupon_workers.embedded.servers import REDIS_URL
 from tests.support.http_caller import Caller, NetTransport
 from tests.support.http_desk import Desk
 
-EMBEDDED = {DATABASE_URL: "", REDIS_URL: "", BROKER_URL: ""}
-MANY_CLAIMS = {"COUPON_CLAIM_RATE": "0"}
+COMMAND = (sys.executable, "-m", "coupon_workers.cli.main")
 COMMAND_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 60.0
 READERS = 4
 
 
 class System:
-    """An installation that runs in ``data_dir`` and listens at ``base_url``."""
+    """What runs in ``folder``: data in ``data``, the logs of all processes in ``logs``."""
 
-    def __init__(self, data_dir: Path, base_url: str, running: RunningSystem | None = None) -> None:
-        self.data_dir = data_dir
-        self.base_url = base_url
-        self.processes = running
+    def __init__(self, folder: Path) -> None:
+        self.data_dir = folder / "data"
+        self._logs = folder / "logs"
+        self._port = free_port()
+        self._process: subprocess.Popen[str] | None = None
+        self._transport = NetTransport(self.base_url)
 
-    @classmethod
-    @contextmanager
-    def started(cls, folder: Path) -> Iterator[System]:
-        """One in ``folder``, stopped at the end; its logs are in ``folder / "logs"``."""
-        data_dir = folder / "data"
-        output = LogFolder(folder / "logs")
-        with RunningSystem(data_dir, overrides=EMBEDDED | MANY_CLAIMS, output=output, durable=False) as running:
-            yield cls(data_dir, running.base_url, running)
+    @property
+    def base_url(self) -> str:
+        """Where the front listens, the same after each start."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start everything, and return when the one line says that it is ready."""
+        environ = self._environment(COUPON_HTTP_PORT=str(self._port), COUPON_CLAIM_RATE="0")
+        command = [*COMMAND, "up", "--log-dir", str(self._logs)]
+        self._process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert f"ready {self.base_url}\n" == self._process.stdout.readline()
+        self._transport.hang_up()
+
+    def tell_to_stop(self) -> None:
+        """SIGTERM."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait_for_end(self) -> int:
+        """The exit code, once it has ended."""
+        assert self._process is not None
+        return self._process.wait(STOP_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Stop it in order, by force if it does not."""
+        if self._process is not None:
+            self.tell_to_stop()
+            try:
+                self.wait_for_end()
+            finally:
+                self._process.kill()
+                self._process.communicate()
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """``coupon-workers`` with these words, from another shell."""
         return subprocess.run(
-            [sys.executable, "-m", "coupon_workers.cli.main", *words],
-            env=environment(self.data_dir),
+            [*COMMAND, *words],
+            env=self._environment(),
             capture_output=True,
             text=True,
             timeout=COMMAND_TIMEOUT_S,
@@ -63,7 +88,7 @@ class System:
         """An operator; the key comes from the command line, as the first of every installation does."""
         made = self.command("keys", "create", "--name", "tests", "--scope", "admin", "--scope", "ops")
         assert 0 == made.returncode, made.stderr
-        return Caller(NetTransport(self.base_url), made.stdout.strip())
+        return Caller(self._transport, made.stdout.strip())
 
     @cached_property
     def desk(self) -> Desk:
@@ -73,28 +98,17 @@ class System:
     @cached_property
     def front(self) -> Caller:
         """A storefront; its key was made over HTTP."""
-        return self.caller("storefront")
+        made = self.admin.ask("POST", "/v1/api-keys", {"name": "tests", "scopes": ["storefront"]}).ok(201)
+        return Caller(self._transport, made["key"])
 
-    def caller(self, *scopes: str) -> Caller:
-        """Somebody with a new key of these scopes; nobody's key when there are none."""
-        if not scopes:
-            return Caller(NetTransport(self.base_url), None)
-        key = self.admin.ask("POST", "/v1/api-keys", {"name": "tests", "scopes": scopes}).ok(201)["key"]
-        return Caller(NetTransport(self.base_url), key)
+    @property
+    def redis(self) -> redis.Redis:
+        """The stock's Redis, for looking and for emptying."""
+        return redis.Redis.from_url(self._running()["settings"][REDIS_URL])
 
-    @cached_property
-    def services(self) -> Services:
-        """The stores behind it, for looking and for breaking."""
-        assert self.processes is not None
-        urls = {name: SecretStr(url) for name, url in self.processes.servers.urls().items()}
-        return make_services(
-            Settings(database_url=urls[DATABASE_URL], redis_url=urls[REDIS_URL], broker_url=urls[BROKER_URL])
-        )
-
-    def pid(self, name: str) -> int:
-        """The process ``name``: web, worker, scheduler, postgres, redis or broker."""
-        assert self.processes is not None and self.processes.supervisor is not None
-        return self.processes.supervisor.pids()[name]
+    def pid(self, server: str) -> int:
+        """The process of a server: postgres, redis or broker."""
+        return int(self._running()["pids"][server])
 
     def ends(self, claim_ids: Iterable[str]) -> list[Any]:
         """The last word on each claim, waited for; the seconds that a front lets one wait are enough for all."""
@@ -106,11 +120,19 @@ class System:
         checked = self.command("check")
         assert 0 == checked.returncode, checked.stdout + checked.stderr
 
+    def _running(self) -> Any:
+        return json.loads((self.data_dir / "servers.json").read_text())
 
-def environment(data_dir: Path, **changed: str) -> dict[str, str]:
-    """Ours, without the servers of whoever runs the tests."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("COUPON_")}
-    return {**ours, "COUPON_DATA_DIR": str(data_dir), **changed}
+    def _environment(self, **changed: str) -> dict[str, str]:
+        """Ours, without the servers of whoever runs the tests."""
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("COUPON_")}
+        return {**ours, "COUPON_DATA_DIR": str(self.data_dir), **changed}
+
+
+def free_port() -> int:
+    """One nobody listens on."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return int(probe.getsockname()[1])
 
 
 def eventually(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:

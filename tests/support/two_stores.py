@@ -12,7 +12,8 @@ from tests.support.sale import Sale
 _TABLES = ("coupon_flow", "coupon", "outbox", "claim_rejection", "claim_set_aside", "coupon_template")
 _ROWS = text("""
     SELECT jsonb_build_object(
-        'coupons', (SELECT coalesce(jsonb_object_agg(coupon_id, jsonb_build_array(user_id, request_id, claim_seq)), '{}')
+        'coupons', (SELECT coalesce(jsonb_object_agg(coupon_id, jsonb_build_array(user_id, request_id, claim_seq)),
+                                    '{}')
                       FROM coupon),
         'rejections', (SELECT coalesce(jsonb_object_agg(claim_id, jsonb_build_array(user_id, request_id, claim_seq,
                                                                                     reason)), '{}')

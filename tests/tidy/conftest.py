@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.http_system import System
+from coupon_workers.embedded.output import LogFolder
+from coupon_workers.embedded.running_system import RunningSystem
+from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL
+
+EMBEDDED = {DATABASE_URL: "", REDIS_URL: "", BROKER_URL: ""}
 
 
 @pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSystem]:
     """Every process of the Procfile, on servers and a port of its own."""
-    with System.started(tmp_path_factory.mktemp("documents")) as started:
-        yield started
+    folder = tmp_path_factory.mktemp("documents")
+    logs = LogFolder(folder / "logs")
+    with RunningSystem(folder / "data", overrides=EMBEDDED, output=logs, durable=False) as running:
+        yield running

@@ -3,83 +3,51 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.http_system import System, environment
+from coupon_workers.embedded.running_system import RunningSystem
 from tests.tidy.checkout import ROOT
 from tests.tidy.markdown import RUN, Block, Document, read, table_rows
+from tests.tidy.reader_shell import run_in_one_shell
 
-WRITTEN_ADDRESS = "http://127.0.0.1:8000"
-TIMEOUT_S = 120
 ANYTHING = "…"
 """Stands for any value, for any part of a text, and at the end of a list for any further items."""
 
 
+METRICS = """
+KEY=$(coupon-workers keys create --name metrics --scope ops --scope storefront)
+curl -s -X POST http://127.0.0.1:8000/v1/claims -H "Authorization: Bearer $KEY" --json '{
+  "template_id": "1", "user_id": "u-1", "request_id": "r-1"}' > /dev/null
+curl -s http://127.0.0.1:8000/metrics -H "Authorization: Bearer $KEY"
+"""
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/api-guide.md"])
-def test_the_examples_of_a_document_do_what_it_says(name: str, installation: System, tmp_path: Path) -> None:
+def test_the_examples_of_a_document_do_what_it_says(name: str, installation: RunningSystem, tmp_path: Path) -> None:
     """Each ``sh run`` block succeeds, and a ``json`` or ``text`` block right after it shows what it prints."""
     document = read(ROOT / name)
+    blocks = [block for block in document.blocks if block.info == RUN]
 
-    printed = run_blocks(document, installation, tmp_path)
+    outputs = run_in_one_shell([block.text for block in blocks], installation, tmp_path)
 
+    printed = zip(blocks, outputs, strict=True)
     assert [] == [problem for block, output in printed for problem in differences_from_shown(document, block, output)]
-    assert printed
+    assert blocks
 
 
-def test_every_metric_to_watch_is_there(installation: System) -> None:
+def test_every_metric_to_watch_is_there(installation: RunningSystem, tmp_path: Path) -> None:
     """What operations.md tells to watch is what a front exposes, and the other way round."""
-    installation.front.ask("POST", "/v1/claims", {"template_id": "1", "user_id": "u-1", "request_id": "r-1"})
-
-    exposition = installation.admin.ask("GET", "/metrics").body.decode()
+    [exposition] = run_in_one_shell([METRICS], installation, tmp_path)
     exposed = set(re.findall(r"^# TYPE (\w+)", exposition, re.MULTILINE))
 
     section = read(ROOT / "docs" / "operations.md").section("What to watch")
+
     documented = {name for row in table_rows(section) for name in re.findall(r"`(coupon_\w+)`", row[0])}
-    assert {name.removesuffix("_total") for name in documented} == {name.removesuffix("_total") for name in exposed}
-
-
-def run_blocks(document: Document, installation: System, folder: Path) -> list[tuple[Block, str]]:
-    """Run the blocks in one shell, as a reader would; each with what it printed."""
-    blocks = [block for block in document.blocks if block.info == RUN]
-    lines = ["set -eu"]
-    for number, block in enumerate(blocks):
-        text = block.text.replace(WRITTEN_ADDRESS, installation.base_url)
-        lines.append(f"{{\n{text}}} > {folder}/{number}")
-    script = folder / "script.sh"
-    script.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    done = subprocess.run(
-        ["sh", str(script)],
-        env=environment(installation.data_dir, PATH=programs(folder)),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    outputs = [folder / str(number) for number in range(len(blocks))]
-    reached = blocks[sum(output.exists() for output in outputs) - 1]
-    assert 0 == done.returncode, f"{document.path.name}, line {reached.line}: {done.stderr}"
-    return [(block, output.read_text(encoding="utf-8")) for block, output in zip(blocks, outputs, strict=True)]
-
-
-def programs(folder: Path) -> str:
-    """A PATH on which the project's commands come first, and a curl that every machine has."""
-    own = folder / "programs"
-    own.mkdir()
-    curl = own / "curl"
-    stand_in = Path(__file__).with_name("curl_stand_in.py")
-    curl.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{stand_in}" "$@"\n', encoding="utf-8")
-    curl.chmod(0o755)
-    folders = (str(own), str(Path(sys.executable).parent), sysconfig.get_path("scripts"), os.environ["PATH"])
-    return os.pathsep.join(folders)
+    assert exposed == documented
 
 
 def differences_from_shown(document: Document, block: Block, output: str) -> list[str]:
