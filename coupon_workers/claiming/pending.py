@@ -55,9 +55,14 @@ class EndedClaim(NamedTuple):
     answer: str
 
 
-def read_pending(client: redis.Redis, keys: BucketKeys, count: int) -> tuple[list[PendingClaim], list[Poison]]:
-    """The oldest ``count`` entries, whoever may have read them before. Raises ``StoreUnavailable``."""
-    entries = ask_raw(client, "XRANGE", keys.pending, "-", "+", "COUNT", count)
+def read_pending(
+    client: redis.Redis, keys: BucketKeys, count: int, after: str = ""
+) -> tuple[list[PendingClaim], list[Poison]]:
+    """The oldest ``count`` entries behind the entry ``after``, whoever may have read them before.
+
+    Raises ``StoreUnavailable``.
+    """
+    entries = ask_raw(client, "XRANGE", keys.pending, f"({after}" if after else "-", "+", "COUNT", count)
     claims: list[PendingClaim] = []
     poison: list[Poison] = []
     for entry_id, fields in entries:

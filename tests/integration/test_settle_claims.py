@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -117,16 +118,14 @@ def test_every_text_a_claim_may_bear_is_stored_as_it_is(services: Services) -> N
     assert_sound(services)
 
 
-def test_more_than_a_batch_is_settled_batch_by_batch(services: Services) -> None:
+@pytest.fixture
+def small(services: Services) -> Services:
+    """Services that settle four claims in a transaction at most."""
+    return replace(services, settings=services.settings.model_copy(update={"settle_batch": 4}))
+
+
+def test_more_than_a_batch_is_settled_batch_by_batch(small: Services) -> None:
     """The oldest first, until nothing is left."""
-    small = Services(
-        services.settings.model_copy(update={"settle_batch": 4}),
-        services.engine,
-        services.redis,
-        services.post,
-        services.next_id,
-        services.clock,
-    )
     sale = open_sale(small, total_quantity=20)
     claim_ids = sale.claim_each(f"u{number}" for number in range(10))
 
@@ -137,14 +136,17 @@ def test_more_than_a_batch_is_settled_batch_by_batch(services: Services) -> None
     assert (6, set(claim_ids)) == (sale.drain(), set(sale.coupons()))
 
 
-def test_a_drain_whose_turn_is_over_hands_over_to_a_new_message(sale: Sale, post: PostBox) -> None:
+def test_a_drain_whose_turn_is_over_hands_over_to_a_new_message(small: Services, post: PostBox) -> None:
     """Templates take turns, and a shut-down is short."""
-    sale.claim_each(["ann", "bob"])
+    sale = open_sale(small, total_quantity=20)
+    sale.claim_each(f"u{number}" for number in range(10))
 
-    drain(sale.services, sale.template_id, 0, turn_s=0)
+    settled = drain(small, sale.template_id, 0, turn_s=0)
 
+    assert 4 == settled
     assert [settle_claims(sale.template_id, 0)] == post.sent
-    assert 1 == sale.services.redis.exists(sale.keys.bell)
+    assert 1 == small.redis.exists(sale.keys.bell)
+    assert 6 == small.redis.xlen(sale.keys.pending)
 
 
 def test_a_second_drain_leaves_the_bucket_to_the_first(sale: Sale) -> None:

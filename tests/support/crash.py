@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from coupon_workers.claiming import preheat, settlement
+from coupon_workers.claiming import claim_batch, preheat, settlement
 
 
 class Crash(BaseException):
@@ -23,6 +23,6 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        for module in (settlement, preheat):
+        for module in (claim_batch, settlement, preheat):
             patch.setattr(module, "crash_point", crash_point)
         yield

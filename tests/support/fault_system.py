@@ -222,9 +222,9 @@ class FaultSystem:
         try:
             yield
         finally:
-            del vars(server)["start"]
             released.set()
             assert answers.wait(_START_S), f"{name} did not start again"
+            del vars(server)["start"]
 
     def _procfile(self) -> Procfile:
         known = find_procfile()

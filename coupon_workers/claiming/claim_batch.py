@@ -1,0 +1,154 @@
+"""Writing a batch of pending claims to PostgreSQL in one transaction: the fast way, or the careful one on any doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, IntegrityError
+
+from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison, read_pending
+from coupon_workers.claiming.settle_sql import (
+    Row,
+    issue_all,
+    lock_template,
+    read_books,
+    set_aside,
+    write_verdicts,
+)
+from coupon_workers.claiming.verdict import judge, reject_unstorable
+from coupon_workers.runtime.crash_point import crash_point
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.structured_log import get_logger
+
+log = get_logger(__name__)
+
+UNIQUE_VIOLATION = "23505"
+"""SQLSTATE. Once the books have been read, only a claim id that another claim has can still be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a committed transaction did: claims it ended, entries it set aside, and where both lay in the stream."""
+
+    ended: list[EndedClaim]
+    poison: list[Poison]
+    span: tuple[str, str]
+
+    def __len__(self) -> int:
+        return len(self.ended) + len(self.poison)
+
+
+class _Doubt(Exception):  # noqa: N818 - not an error: it rolls the fast way back, and the careful way is taken
+    pass
+
+
+Way = Callable[[Connection, Row, Sequence[PendingClaim]], tuple[list[EndedClaim], list[Poison]]]
+"""Ends claims: those it ended, and those that it could not even reject."""
+
+
+def write_batch(services: Services, keys: BucketKeys, after: str) -> Batch | None:
+    """Settle the oldest claims behind the entry ``after`` ("" for the head) in one transaction, and commit.
+
+    None when another settling or a preheat has the bucket. Raises ``StoreUnavailable``.
+    """
+    limit = services.settings.settle_batch
+    try:
+        try:
+            return _write(services, keys, after, limit, _settle_fast)
+        except (_Doubt, IntegrityError):
+            return _write(services, keys, after, limit, _settle_with_care)
+    except (DataError, IntegrityError) as error:
+        log.error("batch refused by the database", template_id=keys.template_id, error=str(error.orig))
+        return _write_some(services, keys, after, limit)
+
+
+def _write_some(services: Services, keys: BucketKeys, after: str, limit: int) -> Batch | None:
+    """A batch that the database refuses holds a claim it cannot store: settle the half before it, or it alone."""
+    while limit > 1:
+        limit //= 2
+        try:
+            return _write(services, keys, after, limit, _settle_with_care)
+        except (DataError, IntegrityError):
+            continue
+    return _write(services, keys, after, 1, _settle_alone)
+
+
+def _write(services: Services, keys: BucketKeys, after: str, limit: int, way: Way) -> Batch | None:
+    with transaction(services.engine) as connection:
+        template = lock_template(connection, keys.template_id, keys.bucket)
+        if template is not None and not template["locked"]:
+            return None
+        claims, poison = read_pending(services.redis, keys, limit, after)
+        span = _span([claim.entry_id for claim in claims] + [entry.entry_id for entry in poison])
+        if template is None:
+            poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
+        ended: list[EndedClaim] = []
+        if claims and template is not None:
+            crash_point("settle.before_insert")
+            ended, unstorable = way(connection, template, claims)
+            poison += unstorable
+            crash_point("settle.after_insert")
+        if poison:
+            set_aside(connection, keys.template_id, keys.bucket, poison)
+        return Batch(ended, poison, span)
+
+
+def _span(entry_ids: list[str]) -> tuple[str, str]:
+    """The first and the last of the entries; empty texts when there are none."""
+    return min(entry_ids, key=_position, default=""), max(entry_ids, key=_position, default="")
+
+
+def _position(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number)
+
+
+def _settle_fast(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
+    stopped = template["status"] in ("paused", "offline", "archived")
+    if stopped or any(claim.epoch < template["pause_epoch"] for claim in claims):
+        raise _Doubt
+    if not issue_all(connection, template, claims):
+        raise _Doubt
+    return [EndedClaim(claim, None, "") for claim in claims], []
+
+
+def _settle_with_care(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
+    verdicts = judge(claims, read_books(connection, template, claims))
+    write_verdicts(connection, template, verdicts)
+    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
+    if rejected:
+        log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
+    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts], []
+
+
+def _settle_alone(
+    connection: Connection, template: Row, claims: Sequence[PendingClaim]
+) -> tuple[list[EndedClaim], list[Poison]]:
+    """One claim, of which the database may refuse the coupon: it is rejected, so that its caller hears of an end.
+
+    Where another claim has its number even that is impossible, and it is left to be set aside.
+    """
+    (claim,) = claims
+    try:
+        with connection.begin_nested():
+            return _settle_with_care(connection, template, claims)
+    except (DataError, IntegrityError) as error:
+        reason = str(error.orig)
+        if getattr(error.orig, "pgcode", None) == UNIQUE_VIOLATION:
+            return [], [Poison(claim.entry_id, repr(claim), reason)]
+    log.error("claim refused by the database", template_id=template["template_id"], claim=claim, error=reason)
+    verdict = reject_unstorable(claim)
+    try:
+        with connection.begin_nested():
+            write_verdicts(connection, template, [verdict])
+    except (DataError, IntegrityError):
+        return [], [Poison(claim.entry_id, repr(claim), reason)]
+    return [EndedClaim(claim, verdict.reason, verdict.answer)], []
