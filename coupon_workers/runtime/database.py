@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.settings import Settings
@@ -54,9 +55,11 @@ def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Turn a lost or unreachable server into ``StoreUnavailable``; other errors pass."""
+    """Turn a lost, unreachable or overloaded server into ``StoreUnavailable``; other errors pass."""
     try:
         yield
+    except NoFreeConnection as error:
+        raise StoreUnavailable("PostgreSQL", "every connection is at work") from error
     except (OperationalError, InterfaceError) as error:
         raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
     except DBAPIError as error:

@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+import psycopg2
 from sqlalchemy import Connection, Engine, text
 
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import database_errors
 from coupon_workers.runtime.structured_log import get_logger
 
@@ -66,8 +68,14 @@ def statement_at_once(engine: Engine) -> Iterator[Connection]:
     The server then commits without hearing from us again: a process that is stopped in between holds no lock on the
     lease, which would keep everybody else from taking over. Raises ``StoreUnavailable`` when the server is lost.
     """
-    with database_errors(), engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-        yield connection
+    try:
+        with database_errors(), engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            yield connection
+    except psycopg2.Error as error:
+        # The session ended after its statement. SQLAlchemy does not expect that where it sets the isolation level back,
+        # and the connection's place in the pool is lost to it: only a new pool has all its places.
+        engine.dispose()
+        raise StoreUnavailable("PostgreSQL", str(error)) from error
 
 
 class Leader:

@@ -73,11 +73,10 @@ def test_claims_on_their_way_are_no_breach(services: Services, gate: ClaimGate) 
     reports: list[Report] = []
 
     with traffic(services, gate, HOT):
-        while not reports or reports[-1].facts["coupons"] < 2_000:
+        while len(reports) < 3 or reports[-1].facts["coupons"] < 2_000:
             reports.append(check_all(services, patience_s=1.0))
 
     assert all(report.holds for report in reports), [report.breaches for report in reports]
-    assert len(reports) > 3
 
 
 def test_a_breach_of_a_quiet_template_is_seen_under_traffic_on_another(services: Services, gate: ClaimGate) -> None:
