@@ -48,33 +48,45 @@ def claim_status(services: Services, claim_id: int, wait_s: float = 0.0) -> Clai
     With ``wait_s`` a queued claim is waited for that many seconds at most. Raises ``StoreUnavailable``.
     """
     deadline = time.monotonic() + wait_s
-    while True:
-        # Redis first: a claim leaves it only after the database has it, so it is never missed between the two.
-        queued = _queued(services, claim_id)
-        if queued is None:
-            return _settled(services, claim_id)
-        if time.monotonic() >= deadline:
-            return queued
+    # Redis first: a claim leaves it only after the database has it, so it is never missed between the two.
+    found = _find_queued(services, claim_id)
+    if found is None:
+        return _settled(services, claim_id)
+    keys, queued = found
+    while time.monotonic() < deadline:
         time.sleep(WAIT_STEP_S)
+        if not _is_queued(services, keys, claim_id):
+            return _settled(services, claim_id)
+    return queued
 
 
-def _queued(services: Services, claim_id: int) -> ClaimStatus | None:
+def _find_queued(services: Services, claim_id: int) -> tuple[BucketKeys, ClaimStatus] | None:
+    """The claim and the bucket that holds it. Asks every warm template of its route: once a question, not once a look."""
     route = route_in(claim_id)
     try:
         buckets = [member.decode().split(".") for member in cast(set[bytes], services.redis.smembers(WARM_TEMPLATES))]
-        keys = [
+        candidates = [
             BucketKeys(int(template_id), int(bucket))
             for template_id, bucket in buckets
             if route_of(int(template_id)) == route
         ]
         pipeline = services.redis.pipeline(transaction=False)
-        for key in keys:
-            pipeline.hget(key.claims, str(claim_id))
-        found: list[Any] = pipeline.execute() if keys else []
+        for keys in candidates:
+            pipeline.hget(keys.claims, str(claim_id))
+        answers: list[Any] = pipeline.execute() if candidates else []
     except RedisError as error:
         raise StoreUnavailable("Redis", str(error)) from error
-    accepted_ms = next((value for value in found if value is not None), None)
-    return None if accepted_ms is None else ClaimStatus(claim_id, "queued", from_ms(int(accepted_ms)))
+    for keys, accepted_ms in zip(candidates, answers, strict=True):
+        if accepted_ms is not None:
+            return keys, ClaimStatus(claim_id, "queued", from_ms(int(accepted_ms)))
+    return None
+
+
+def _is_queued(services: Services, keys: BucketKeys, claim_id: int) -> bool:
+    try:
+        return bool(services.redis.hexists(keys.claims, str(claim_id)))
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
 
 
 _SETTLED = text(

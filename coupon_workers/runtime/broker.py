@@ -40,7 +40,7 @@ def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
         # Confirms are off as shipped, and a kill then loses every message that was still on its way.
         return QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
     client = client_without_retries(url, WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS)
-    return PoisonProofRedisBroker(  # type: ignore[no-untyped-call]  # dramatiq has no types for it
+    return PoisonProofRedisBroker(
         client=client,
         middleware=_middleware(client),
         heartbeat_timeout=HEARTBEAT_MS,

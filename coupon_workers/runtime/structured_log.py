@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.settings import Settings
 
 bind = structlog.contextvars.bind_contextvars
@@ -46,6 +47,7 @@ def configure_logs(settings: Settings) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _tell_an_outage_in_a_line,
                 structlog.processors.format_exc_info,
                 renderer,
             ],
@@ -54,3 +56,13 @@ def configure_logs(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
+
+
+def _tell_an_outage_in_a_line(_logger: Any, _method: str, line: Any) -> Any:
+    """A server that is away is met everywhere, and where it was met says nothing: no stack trace for it."""
+    trace = line.get("exc_info")
+    error = trace[1] if isinstance(trace, tuple) else trace
+    if isinstance(error, StoreUnavailable):
+        line["error"] = str(error)
+        del line["exc_info"]
+    return line

@@ -115,8 +115,8 @@ def test_a_channel_that_is_not_on_the_list_gets_nothing(shop: Shop) -> None:
     for channel in ("pos", "App", "ap", "pp", "app,h5", ",", "app,", " app"):
         refused(shop, listed, channel=channel).problem(403, "NOT_ELIGIBLE")
 
-    for number, channel in enumerate(["app", "h5", "web", None]):
-        shop.front.claimed(listed, f"u{number}", channel=channel)
+    for number, named in enumerate(["app", "h5", "web", None]):
+        shop.front.claimed(listed, f"u{number}", channel=named)
     shop.front.claimed(listed, "nobody")
     shop.front.claimed(for_all, "ann", channel="anything, really")
 

@@ -17,6 +17,7 @@ from coupon_workers.runtime.process import make_services
 from tests.support.fault_client import Answer, HistoryHttp
 from tests.support.fault_load import Load
 from tests.support.fault_plan import FaultPlan, Wanted
+from tests.support.fault_post import call_dead
 from tests.support.fault_sale import Offer, open_offers
 from tests.support.fault_system import PEPPER, FaultSystem
 from tests.support.fault_wait import until
@@ -82,9 +83,14 @@ class Campaign:
         lengths: list[Any] = [self.stock.xlen(pending_key(template_id)) for template_id in self.template_ids]
         return sum(lengths)
 
+    def generation(self, template_id: int) -> bytes | None:
+        """What names the last rebuild of a template's gate; None while it is not whole."""
+        found: Any = self.stock.get(f"cw:{{t{template_id}.0}}:generation")
+        return None if found is None else bytes(found)
+
     def is_warm(self, template_id: int) -> bool:
         """Whether the gate of a template is whole."""
-        return bool(self.stock.exists(f"cw:{{t{template_id}.0}}:generation"))
+        return self.generation(template_id) is not None
 
     def every_template_id(self) -> list[int]:
         """Those of this campaign and of all earlier ones."""
@@ -172,9 +178,7 @@ class Campaign:
         a second.
         """
         broker = self.broker
-        workers: Any = broker.zrange("dramatiq:__heartbeats__", 0, -1)
-        if workers:
-            broker.zadd("dramatiq:__heartbeats__", dict.fromkeys(workers, 0))
+        call_dead(broker)
         lengths: list[Any] = [broker.hlen(f"dramatiq:{queue}.msgs") for queue in ("settle", "care", "care.DQ")]
         return not any(lengths)
 

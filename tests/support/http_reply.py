@@ -28,6 +28,7 @@ class Reply:
         """The JSON of an answer that must have this status."""
         assert status == self.status, self.body[:500]
         assert self.headers["content-type"].startswith("application/json")
+        assert self.headers["x-request-id"]
         return self.json
 
     def problem(self, status: int, code: str) -> dict[str, Any]:

@@ -18,6 +18,10 @@ STARTED_BY_NAME = {
     *(f"{folder}.__main__" for folder in ("actors", "web", "schedules")),  # Procfile
 }
 
+AHEAD_OF_ITS_USE = {
+    "coupon_workers.scheduling.last_run",  # GET /v1/jobs, which comes with the back office
+}
+
 
 def test_imports_go_in_one_direction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The shells use the core, never one another; the core uses none of them."""
@@ -27,10 +31,10 @@ def test_imports_go_in_one_direction(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_every_module_is_needed() -> None:
-    """Imported by another, or started by its name."""
+    """Imported by another, or started by its name; what waits for its use is listed, and leaves the list with it."""
     graph = grimp.build_graph(*SOURCE_FOLDERS, cache_dir=None)
     packages = {module for module in graph.modules if graph.find_children(module)}
 
     idle = {module for module in graph.modules - packages if not graph.find_modules_that_directly_import(module)}
 
-    assert set() == idle - STARTED_BY_NAME
+    assert AHEAD_OF_ITS_USE == idle - STARTED_BY_NAME
