@@ -1,4 +1,6 @@
-"""Signed requests, for keys that demand them (API.md, Keys): a stolen key alone, or a copied request, is worth nothing.
+"""Signed requests, for keys that demand them (API.md, Keys): an altered, a late or a repeated request is refused.
+
+Whoever reads the key can sign with it: signing guards what is sent, not the key; that is for TLS to keep.
 
 The caller adds three headers to ``Authorization: Bearer <key>``:
 

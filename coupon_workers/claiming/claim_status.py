@@ -61,7 +61,7 @@ def claim_status(services: Services, claim_id: int, wait_s: float = 0.0) -> Clai
 
 
 def _find_queued(services: Services, claim_id: int) -> tuple[BucketKeys, ClaimStatus] | None:
-    """The claim and the bucket that holds it. Asks every warm template of its route: once a question, not once a look."""
+    """The claim and the bucket that holds it. Asks every warm template of its route: not for each look of a wait."""
     route = route_in(claim_id)
     try:
         buckets = [member.decode().split(".") for member in cast(set[bytes], services.redis.smembers(WARM_TEMPLATES))]

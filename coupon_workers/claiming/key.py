@@ -65,6 +65,11 @@ class BucketKeys:
         return self._key("bell")
 
     @property
+    def mending(self) -> str:
+        """String with a short life: a rebuild was asked for because the gate accepted what it should have refused."""
+        return self._key("mending")
+
+    @property
     def day_prefix(self) -> str:
         """Prefix of the hashes user → count of one local day: ``…:day:<days since 1970-01-01>``."""
         return self._key("day:")

@@ -9,13 +9,17 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from redis.exceptions import RedisError
+
 from coupon_workers.claiming.claim_batch import Batch, write_batch
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.claiming.pending import acknowledge, close_bell
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import settle_claims
+from coupon_workers.runtime.task import preheat_template, settle_claims
 from coupon_workers.wallet.wallet_cache import forget_wallets
 
 log = get_logger(__name__)
@@ -24,6 +28,19 @@ TURN_S = 5.0
 """A drain hands over to a new message after this, so that shut-downs are short and templates take turns."""
 
 HEAD = ""
+
+GATE_WAS_WRONG = frozenset(
+    {
+        RejectionReason.DUPLICATE,
+        RejectionReason.LIMIT_REACHED,
+        RejectionReason.DAILY_LIMIT_REACHED,
+        RejectionReason.SOLD_OUT,
+    }
+)
+"""Reasons for which the gate refuses: a claim that was accepted and meets one shows that Redis has lost its memory."""
+
+MENDING_MS = 5_000
+"""One rebuild is asked for in this time, however many batches meet the same loss."""
 
 
 def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = TURN_S) -> int:
@@ -84,3 +101,15 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
     forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
     acknowledge(services.redis, keys, batch.ended, batch.span)
     crash_point("settle.after_acknowledge")
+    if any(end.reason in GATE_WAS_WRONG for end in batch.ended):
+        _mend_gate(services, keys)
+
+
+def _mend_gate(services: Services, keys: BucketKeys) -> None:
+    """Have the gate rebuilt: what it gives back for rejected claims it would only accept and lose again."""
+    try:
+        if services.redis.set(keys.mending, "1", px=MENDING_MS, nx=True):
+            log.warning("the gate has lost its memory, rebuilding it", template_id=keys.template_id)
+            services.post.send(preheat_template(keys.template_id))
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error

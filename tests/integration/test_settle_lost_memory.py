@@ -6,6 +6,8 @@ import pytest
 
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.task import preheat_template
+from tests.conftest import PostBox
 from tests.support.redis_dump import restore, snapshot
 from tests.support.sale import Sale, assert_sound, open_sale
 
@@ -122,4 +124,23 @@ def test_entries_that_come_back_with_an_older_redis_are_known(sale: Sale) -> Non
     assert 2 == sale.drain()
 
     assert (2, 2, {}) == (sale.stock, len(sale.coupons()), sale.rejections())
+    assert_sound(sale.services)
+
+
+def test_a_gate_that_has_lost_its_memory_is_rebuilt_once_and_refuses_by_itself(sale: Sale, post: PostBox) -> None:
+    """Otherwise it would accept, lose and give back for ever: what a rejection returns is no stock."""
+    before = snapshot(sale.services.redis)
+    sale.claim_each(["ann", "bob"])
+    sale.drain()
+    restore(sale.services.redis, before)
+    sale.claim("ann", "r2")
+    sale.drain()
+    sale.claim("bob", "r2")
+    sale.drain()
+
+    asked = [task for task in post.sent if task == preheat_template(sale.template_id)]
+    sale.preheat()
+
+    assert 1 == len(asked)
+    assert ClaimOutcome.LIMIT_REACHED is sale.claim("ann", "r3").outcome
     assert_sound(sale.services)
