@@ -11,6 +11,9 @@ import structlog
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.settings import Settings
 
+LONGEST_TEXT = 10_000
+"""Characters of one value: a message of megabytes that fails is not written into the log."""
+
 bind = structlog.contextvars.bind_contextvars
 unbind = structlog.contextvars.unbind_contextvars
 clear = structlog.contextvars.clear_contextvars
@@ -49,6 +52,7 @@ def configure_logs(settings: Settings) -> None:
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _tell_an_outage_in_a_line,
                 structlog.processors.format_exc_info,
+                _shorten,
                 renderer,
             ],
         )
@@ -65,4 +69,11 @@ def _tell_an_outage_in_a_line(_logger: Any, _method: str, line: Any) -> Any:
     if isinstance(error, StoreUnavailable):
         line["error"] = str(error)
         del line["exc_info"]
+    return line
+
+
+def _shorten(_logger: Any, _method: str, line: Any) -> Any:
+    for name, value in line.items():
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            line[name] = f"{value[:LONGEST_TEXT]}… ({len(value)} characters)"
     return line

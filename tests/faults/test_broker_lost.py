@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.support.fault_campaign import Campaign, OpenCampaign
-from tests.support.fault_post import dead, dead_of, encode, put
+from tests.support.fault_post import dead, encode, put
 from tests.support.fault_sale import Offer
 from tests.support.fault_system import FaultSystem
 from tests.support.fault_wait import until
@@ -54,15 +54,15 @@ def test_a_message_whose_actor_fails_while_the_broker_is_down_is_kept_as_a_dead_
         with system.held_down("broker"):
             fail()
             time.sleep(1.0)
-    until(lambda: dead_of(campaign.broker, "care", "preheat_template", [template_id]), what="the dead letter")
+    until(lambda: dead(campaign.broker, "care"), what="the dead letter")
 
     assert before == campaign.generation(template_id)
-    (message_id,) = dead_of(campaign.broker, "care", "preheat_template", [template_id])
+    (message_id,) = dead(campaign.broker, "care")
     replayed = campaign.ask("POST", f"/v1/dead-letters/{message_id}/replay", key=f"replay-{message_id}")
     assert 200 == replayed.status
     until(lambda: before != campaign.generation(template_id), what="the preheat")
     campaign.heal()
-    assert set() == dead(campaign.broker, "care")
+    assert {} == dead(campaign.broker, "care")
     assert {} == campaign.broken_letters()
 
 

@@ -27,7 +27,7 @@ from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, acknowledge
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import Snowflake, wall_clock_ms
-from tests.support.claiming_model import Books, End, Gate, Rules
+from tests.support.claiming_model import Books, End, Entry, Gate, Rules
 from tests.support.crash import Crash, crash_at
 from tests.support.redis_dump import restore, snapshot
 from tests.support.sale import Sale, assert_sound, open_sale
@@ -93,30 +93,29 @@ class ClaimingMachine(RuleBasedStateMachine):
 
         assert len(self.gate.pending) == settled
         while self.gate.pending:
-            self._acknowledge(self._commit_batch())
+            self.gate.acknowledge(self._commit(self.gate.pending[:BATCH]))
 
-    def _commit_batch(self) -> list[End]:
-        self.last_batch = self.books.settle(self.gate.pending[:BATCH])
+    def _commit(self, entries: list[Entry]) -> list[End]:
+        self.last_batch = self.books.settle(entries)
         return self.last_batch
-
-    def _acknowledge(self, batch: list[End]) -> None:
-        if batch:
-            self.gate.acknowledge(batch)
 
     @rule(point=st.sampled_from([*BEFORE_COMMIT, "settle.after_commit", "settle.after_acknowledge"]))
     def drain_and_die(self, point: str) -> None:
-        """A worker dies over its first batch."""
+        """A worker dies over its first batch; when that was a full one, it has committed the second meanwhile."""
         self._keep()
+        first, second = self.gate.pending[:BATCH], self.gate.pending[BATCH : 2 * BATCH]
         try:
             with crash_at(self.monkeypatch, point):
                 self.sale.drain()
         except Crash:
             pass
 
-        if point not in BEFORE_COMMIT:
-            batch = self._commit_batch()
+        if first and point not in BEFORE_COMMIT:
+            ended = self._commit(first)
+            if second:
+                self._commit(second)
             if point == "settle.after_acknowledge":
-                self._acknowledge(batch)
+                self.gate.acknowledge(ended)
 
     @precondition(lambda self: self.last_batch)
     @rule()
@@ -126,7 +125,7 @@ class ClaimingMachine(RuleBasedStateMachine):
 
         acknowledge(self.services.redis, self.sale.keys, ended, (ended[0].claim.entry_id, ended[-1].claim.entry_id))
 
-        self._acknowledge(self.last_batch)
+        self.gate.acknowledge(self.last_batch)
 
     @rule(told=st.booleans())
     def pause_or_resume(self, told: bool) -> None:

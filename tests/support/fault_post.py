@@ -57,24 +57,22 @@ def triple(broker: redis.Redis, queue: str, draw: random.Random) -> int:
     return len(waiting)
 
 
-def dead(broker: redis.Redis, queue: str) -> set[str]:
-    """The ids of the dead letters of a queue."""
-    ids: Any = broker.zrange(f"dramatiq:{queue}.XQ", 0, -1)
-    return {message_id.decode() for message_id in ids}
+def dead(broker: redis.Redis, queue: str) -> dict[str, str]:
+    """The dead letters of a queue: the id under which each lies there → the message's own id, or "" without one.
 
-
-def dead_of(broker: redis.Redis, queue: str, actor: str, args: Sequence[Any]) -> list[str]:
-    """The ids of the dead letters that are a message to ``actor`` with ``args``."""
+    A retried message lies under another id each time; its own stays.
+    """
     contents: Any = broker.hgetall(f"dramatiq:{queue}.XQ.msgs")
-    found = []
-    for message_id, content in contents.items():
-        try:
-            message = json.loads(content)
-        except ValueError:
-            continue
-        if isinstance(message, dict) and (message.get("actor_name"), message.get("args")) == (actor, list(args)):
-            found.append(message_id.decode())
-    return found
+    return {message_id.decode(): own_id(content) for message_id, content in contents.items()}
+
+
+def own_id(content: bytes) -> str:
+    """The ``message_id`` of a message that can be read, else an empty text."""
+    try:
+        message = json.loads(content)
+    except ValueError:
+        return ""
+    return str(message.get("message_id", "")) if isinstance(message, dict) else ""
 
 
 def call_dead(broker: redis.Redis) -> None:
