@@ -6,9 +6,21 @@ from functools import lru_cache
 
 import dramatiq
 
+from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import settings
+from coupon_workers.runtime.task import Queue
+
+
+@lru_cache(maxsize=1)
+def _queues() -> BrokerQueues:
+    return BrokerQueues(settings())
+
+
+def waiting_bells() -> int:
+    """Messages that wait in the queue of settling. Raises ``StoreUnavailable``."""
+    return sum(queue.depth for queue in _queues().depths() if queue.name == Queue.SETTLE)
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dramatiq
 
-from actors.process_services import services
+from actors.process_services import services, waiting_bells
 from coupon_workers.claiming.gate_sweep import sweep_gates as sweep
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.structured_log import get_logger
@@ -20,6 +20,6 @@ MAX_AGE_MS = 10_000
 def sweep_gates() -> None:
     """One pass. Not retried: the next one comes in seconds."""
     try:
-        sweep(services())
+        sweep(services(), waiting_bells())
     except StoreUnavailable as error:
         log.warning("sweep given up", error=str(error))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from redis.exceptions import RedisError
-from sqlalchemy import Connection, select
+from sqlalchemy import text
 
-from coupon_workers.claiming.gate_rules import GateRules, gate_rules_of
 from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.pending import BELL_TTL_MS
@@ -16,7 +18,6 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import preheat_template, settle_claims
-from coupon_workers.schema import CouponTemplate
 
 log = get_logger(__name__)
 
@@ -26,73 +27,96 @@ CHUNK = 500
 KEEP_AFTER_END = timedelta(days=7)
 """A template that ended stays warm this long, so that late replays are answered from Redis."""
 
-SWEPT = ("scheduled", "active", "paused", "ended", "offline")
+FORGOTTEN_MS = 3_000
+"""Claims that have waited this long while hardly a bell is queued have been forgotten: their bell was lost."""
+
+MANY_BELLS = 50
+"""With so many bells in the queue the workers are busy, not deaf: one more bell would only wait behind the others."""
 
 
-def sweep_gates(services: Services) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A bucket as it was found. ``waited_ms``: how long its oldest claim has waited, None when nothing is pending."""
+
+    template_id: int
+    bucket: int
+    version: int
+    is_warm: bool
+    warm_version: int
+    is_rung: bool
+    waited_ms: int | None
+
+
+def sweep_gates(services: Services, waiting_bells: int = 0) -> dict[str, int]:
     """One pass: ring forgotten bells, preheat cold templates, bring late changes. Safe at any time, by any number.
 
-    Returns how often each was done: ``rung``, ``preheated``, ``synced``. Raises ``StoreUnavailable``.
+    ``waiting_bells`` are queued for the workers. Returns how often each was done: ``rung``, ``preheated``,
+    ``synced``. Raises ``StoreUnavailable``.
     """
     done = {"rung": 0, "preheated": 0, "synced": 0}
     after = 0
     while True:
         with transaction(services.engine) as connection:
-            page = _page(connection, services, after)
+            page = connection.execute(_PAGE, {"after": after, "since": services.clock() - KEEP_AFTER_END}).all()
         if not page:
             return done
         after = page[-1].template_id
-        for rules, bucket, warm, version, pending, rung in _look(services, page):
-            if not warm:
+        for gate in _look(services, page):
+            if not gate.is_warm:
                 done["preheated"] += 1
-                services.post.send(preheat_template(rules.template_id))
-            elif version < rules.version:
+                services.post.send(preheat_template(gate.template_id))
+            elif gate.warm_version < gate.version:
                 done["synced"] += 1
-                sync_template(services, rules.template_id)
-            if pending and not rung:
+                sync_template(services, gate.template_id)
+            if _is_forgotten(gate) and waiting_bells + done["rung"] < MANY_BELLS:
                 done["rung"] += 1
-                _ring(services, rules.template_id, bucket)
+                _ring(services, gate)
 
 
-def _page(connection: Connection, services: Services, after: int) -> list[GateRules]:
-    table = CouponTemplate.__table__
-    rows = connection.execute(
-        select(table)
-        .where(table.c.template_id > after)
-        .where(table.c.status.in_(SWEPT))
-        .where(table.c.claim_end > services.clock() - KEEP_AFTER_END)
-        .order_by(table.c.template_id)
-        .limit(CHUNK)
-    )
-    return [gate_rules_of(dict(row)) for row in rows.mappings()]
+def _is_forgotten(gate: _Gate) -> bool:
+    return gate.waited_ms is not None and (not gate.is_rung or gate.waited_ms > FORGOTTEN_MS)
 
 
-def _look(services: Services, page: list[GateRules]) -> list[tuple[GateRules, int, bool, int, int, bool]]:
+_PAGE = text(
+    "SELECT template_id, version, bucket_count FROM coupon_template"
+    " WHERE template_id > :after AND claim_end > :since"
+    " AND status IN ('scheduled', 'active', 'paused', 'ended', 'offline')"
+    f" ORDER BY template_id LIMIT {CHUNK}"
+)
+
+
+def _look(services: Services, page: Sequence[Any]) -> list[_Gate]:
     pipeline = services.redis.pipeline(transaction=False)
-    buckets = [(rules, bucket) for rules in page for bucket in range(rules.bucket_count)]
-    for rules, bucket in buckets:
-        keys = BucketKeys(rules.template_id, bucket)
+    buckets = [(row, bucket) for row in page for bucket in range(row.bucket_count)]
+    for row, bucket in buckets:
+        keys = BucketKeys(row.template_id, bucket)
         pipeline.exists(keys.generation)
         pipeline.hget(keys.meta, "version")
-        pipeline.xlen(keys.pending)
         pipeline.exists(keys.bell)
+        pipeline.xrange(keys.pending, count=1)
+    pipeline.time()
     try:
-        replies = pipeline.execute()
+        *replies, (now_s, now_us) = pipeline.execute()
     except RedisError as error:
         raise StoreUnavailable("Redis", str(error)) from error
+    now_ms = now_s * 1000 + now_us // 1000
     return [
-        (rules, bucket, bool(warm), int(version or 0), int(pending), bool(rung))
-        for (rules, bucket), warm, version, pending, rung in zip(
+        _Gate(row.template_id, bucket, row.version, bool(warm), int(version or 0), bool(rung), _waited_ms(head, now_ms))
+        for (row, bucket), warm, version, rung, head in zip(
             buckets, replies[0::4], replies[1::4], replies[2::4], replies[3::4], strict=True
         )
     ]
 
 
-def _ring(services: Services, template_id: int, bucket: int) -> None:
+def _waited_ms(head: list[tuple[bytes, Any]], now_ms: int) -> int | None:
+    return now_ms - int(head[0][0].split(b"-")[0]) if head else None
+
+
+def _ring(services: Services, gate: _Gate) -> None:
     """Ring first, then mark: a mark without a ring would silence the template until it expires."""
-    services.post.send(settle_claims(template_id, bucket))
+    services.post.send(settle_claims(gate.template_id, gate.bucket))
     try:
-        services.redis.set(BucketKeys(template_id, bucket).bell, "1", px=BELL_TTL_MS)
+        services.redis.set(BucketKeys(gate.template_id, gate.bucket).bell, "1", px=BELL_TTL_MS)
     except RedisError as error:
         raise StoreUnavailable("Redis", str(error)) from error
-    log.info("forgotten bell rung", template_id=template_id)
+    log.info("forgotten bell rung", template_id=gate.template_id, waited_ms=gate.waited_ms)

@@ -15,8 +15,9 @@ MAX_ID = 2**63 - 1
 MAX_MS = 32_503_680_000_000
 """The year 3000: no template is open then, and a validity counted from there still lies within the calendar."""
 
-BELL_TTL_MS = 3_000
-"""A bell that was rung and not answered in this time may be rung again: a lost message costs this much latency."""
+BELL_TTL_MS = 60_000
+"""How long a bell counts as rung: longer than bells queue up behind one another at a peak, or each claim would add to
+the queue. A bell that was lost is missed much sooner, by the sweep, which looks at how long claims have waited."""
 
 
 class PendingClaim(NamedTuple):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 
 from coupon_workers.claiming import gate_sweep
-from coupon_workers.claiming.gate_sweep import sweep_gates
+from coupon_workers.claiming.gate_sweep import FORGOTTEN_MS, MANY_BELLS, sweep_gates
 from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.claiming.pending import BELL_TTL_MS
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import preheat_template, settle_claims
 from tests.conftest import PostBox
@@ -40,7 +42,7 @@ def test_a_forgotten_bell_is_rung_once(sale: Sale, post: PostBox) -> None:
 
     assert (NOTHING | {"rung": 1}, NOTHING) == (first, second)
     assert [settle_claims(sale.template_id, 0)] == post.sent
-    assert 0 < sale.services.redis.pttl(sale.keys.bell) <= 3_000
+    assert 0 < sale.services.redis.pttl(sale.keys.bell) <= BELL_TTL_MS
 
 
 @pytest.mark.parametrize("status", ["paused", "offline", "ended"])
@@ -98,3 +100,52 @@ def test_more_templates_than_a_page_are_all_swept(
 
     assert 5 == sweep_gates(services)["preheated"]
     assert [preheat_template(100 + number) for number in range(5)] == post.sent
+
+
+def _make_wait(sale: Sale, waited_ms: int) -> None:
+    """Put what is pending there again as if it had been accepted ``waited_ms`` earlier."""
+    client = sale.services.redis
+    entries = client.xrange(sale.keys.pending)
+    seconds, micros = client.time()
+    client.delete(sale.keys.pending)
+    for number, (_, fields) in enumerate(entries):
+        client.xadd(sale.keys.pending, fields, id=f"{seconds * 1000 + micros // 1000 - waited_ms}-{number}")
+
+
+def test_claims_that_wait_behind_a_bell_nobody_heard_are_rung_for(sale: Sale, post: PostBox) -> None:
+    """The mark says rung and the message was lost: the time that the oldest claim has waited tells."""
+    sale.claim("ann")
+
+    early = sweep_gates(sale.services)
+    _make_wait(sale, FORGOTTEN_MS + 100)
+    late = sweep_gates(sale.services)
+
+    assert (NOTHING, NOTHING | {"rung": 1}) == (early, late)
+    assert [settle_claims(sale.template_id, 0)] == post.sent
+
+
+def test_no_bell_is_added_to_many_that_wait(sale: Sale, post: PostBox) -> None:
+    """The workers are behind, not deaf: another bell would only make the queue longer."""
+    sale.claim("ann")
+    _make_wait(sale, FORGOTTEN_MS + 100)
+
+    done = sweep_gates(sale.services, waiting_bells=MANY_BELLS)
+
+    assert NOTHING == done
+    assert [] == post.sent
+
+
+def test_a_bell_that_comes_late_does_not_ask_the_database(sale: Sale) -> None:
+    """An earlier bell's drain took everything: thousands of such bells must cost next to nothing."""
+    sale.claim("ann")
+    sale.drain()
+    asked: list[str] = []
+
+    def note(*given: object) -> None:
+        asked.append(str(given[2]))
+
+    event.listen(sale.services.engine, "before_cursor_execute", note)
+    settled = sale.drain()
+    event.remove(sale.services.engine, "before_cursor_execute", note)
+
+    assert (0, []) == (settled, asked)
