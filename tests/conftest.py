@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
+from hypothesis import settings as hypothesis_settings
 from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
@@ -19,6 +20,10 @@ from coupon_workers.runtime.task import Task
 from coupon_workers.runtime.worker_number import LeasedIds
 from coupon_workers.schema import Base
 from coupon_workers.schema.migration import upgrade
+
+# A busy machine is no failure: what takes how long is for the bench to say.
+hypothesis_settings.register_profile("coupon-workers", deadline=None)
+hypothesis_settings.load_profile("coupon-workers")
 
 
 class PostBox:

@@ -45,11 +45,17 @@ class ClaimStatus:
 def claim_status(services: Services, claim_id: int, wait_s: float = 0.0) -> ClaimStatus | None:
     """The claim's present status; None when there is no such claim.
 
-    With ``wait_s`` a queued claim is waited for that many seconds at most. Raises ``StoreUnavailable``.
+    With ``wait_s`` a queued claim is waited for that many seconds at most. Raises ``StoreUnavailable``; without Redis
+    only a claim that is settled can be told.
     """
     deadline = time.monotonic() + wait_s
     # Redis first: a claim leaves it only after the database has it, so it is never missed between the two.
-    found = _find_queued(services, claim_id)
+    try:
+        found = _find_queued(services, claim_id)
+    except StoreUnavailable:
+        if settled := _settled(services, claim_id):
+            return settled
+        raise
     if found is None:
         return _settled(services, claim_id)
     keys, queued = found

@@ -147,7 +147,7 @@ def test_a_server_behind_tls_is_asked_when_its_certificate_is_good(url: str, tmp
         assert [b"a"] == LeanConnection(trusted, TIMEOUT_MS).ask([pack("ECHO", "a")])
         assert [b"b"] == LeanConnection(unchecked, TIMEOUT_MS).ask([pack("ECHO", "b")])
         assert b"c" == redis.Redis.from_url(trusted).echo("c")
-        with pytest.raises(StoreUnavailable, match="(?i)certificate"):
+        with pytest.raises(StoreUnavailable, match=r"(?i)certificate"):
             LeanConnection(f"rediss://{server.address}/0", TIMEOUT_MS).ask([pack("PING")])
     finally:
         server.close()

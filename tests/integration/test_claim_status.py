@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -146,6 +147,15 @@ def test_a_redis_that_does_not_answer_is_unavailable(sale: Sale) -> None:
 
     with pytest.raises(StoreUnavailable):
         claim_status(services, claim_id)
+
+
+def test_a_settled_claim_is_told_though_redis_does_not_answer(sale: Sale) -> None:
+    """The database knows it, for ever readable."""
+    claim_id = sale.claim("ann").claim_id
+    sale.drain()
+    away = client_without_retries("unix:///nowhere/valkey.sock", 100)
+
+    assert ("issued", None, True) == told(replace(sale.services, redis=away), claim_id)
 
 
 def test_a_request_is_answered_by_its_first_claim(sale: Sale) -> None:
