@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
+from coupon_workers.embedded import keeper
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.settings import Settings
+from tests.support.fault_bites import database_to_break
+from tests.support.fault_bites import open_shop as open_empty_shop
 from tests.support.fault_campaign import Campaign, OpenCampaign
 from tests.support.fault_sale import OFFERS, Offer
 from tests.support.fault_system import FaultSystem
+from tests.support.history_shop import OpenShop
+
+REPLACED_WITHIN_S = 0.5
+"""So that a short run sees many deaths: a process that dies again and again waits up to five seconds otherwise."""
 
 _seen: dict[str, Counter[str]] = {}
 
@@ -26,8 +37,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultSyst
 
 
 @pytest.fixture
-def system(installation: FaultSystem) -> Iterator[FaultSystem]:
-    """The installation; processes that were given other settings get their own again."""
+def system(installation: FaultSystem, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultSystem]:
+    """The installation, whose dead are replaced at once; what a test has changed in it is put right again."""
+    monkeypatch.setattr(keeper, "LONGEST_DELAY_S", REPLACED_WITHIN_S)
     yield installation
     installation.restore()
 
@@ -42,6 +54,19 @@ def open_campaign(system: FaultSystem, tmp_path: Path, request: pytest.FixtureRe
         return campaign
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def engine_to_break(settings: Settings) -> Iterator[Engine]:
+    """A database whose keys a test may drop."""
+    with database_to_break(settings) as engine:
+        yield engine
+
+
+@pytest.fixture
+def open_shop(services: Services, engine_to_break: Engine, tmp_path: Path) -> OpenShop:
+    """Opens a sale of six units in that database, with everything empty."""
+    return partial(open_empty_shop, services, engine_to_break, tmp_path)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 from sqlalchemy import text
@@ -34,9 +33,8 @@ FAILING: tuple[tuple[str, str, list[Any]], ...] = (
     ("settle", "nobody", [1]),
     ("settle", "settle_claims", []),
     ("settle", "settle_claims", [1, 2, 3]),
-    ("settle", "settle_claims", ["one", None]),
-    ("settle", "settle_claims", ["x" * FIVE_MEGABYTES, 0]),
     ("care", "preheat_template", [{"a": 1}]),
+    ("care", "preheat_template", ["x" * FIVE_MEGABYTES]),
     ("care", "preheat_template", []),
     ("care", "sweep_gates", ["please"]),
 )
@@ -126,17 +124,16 @@ def test_messages_delivered_three_times_and_shuffled_settle_each_claim_once(
     broker, draw = campaign.broker, random.Random(141)
 
     with campaign.under_load():
-        for _ in range(2):
-            with system.held_down("worker"):
-                campaign.load.wait_for(400)
-                for template_id in campaign.template_ids[::3]:
-                    put(broker, "care", encode("preheat_template", [template_id], "care"))
-                for queue in ("settle", "care"):
-                    campaign.facts["tripled"] += triple(broker, queue, draw)
-            until(lambda: campaign.queued() < 50, what="the end of the queue")
-        time.sleep(0.5)
+        with system.held_down("worker"):
+            campaign.load.wait_for(800)
+            for template_id in campaign.template_ids[::2]:
+                put(broker, "care", encode("preheat_template", [template_id], "care"))
+            for queue in ("settle", "care"):
+                campaign.facts["tripled"] += triple(broker, queue, draw)
+        until(lambda: campaign.queued() < 50, what="the end of the queue")
+        campaign.load.wait_for(200)
     campaign.heal()
 
-    assert campaign.facts["tripled"] > 50
+    assert campaign.facts["tripled"] > 40
     assert {} == letters(campaign)
     assert {} == campaign.broken_letters()

@@ -30,7 +30,7 @@ def test_a_worker_that_dies_anywhere_in_settling_loses_no_claim_and_doubles_none
             system.wait_for_another("worker", dying)
             campaign.facts["killed at a point"] += 1
         draw = random.Random(21)
-        for _ in range(2):
+        for _ in range(1):
             until(lambda: len(system.family("worker")) > 1, what="a worker's processes")
             campaign.load.wait_for(draw.randrange(100, 400))
             family = system.family("worker")

@@ -18,7 +18,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -27,7 +26,7 @@ from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, acknowledge
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import Snowflake, wall_clock_ms
-from tests.support.claiming_model import Books, End, Entry, Gate, Rules
+from tests.support.claiming_model import Books, End, Gate, Rules
 from tests.support.crash import Crash, crash_at
 from tests.support.redis_dump import restore, snapshot
 from tests.support.sale import Sale, assert_sound, open_sale
@@ -43,8 +42,23 @@ REQUESTS = st.sampled_from(["r1", "r2", "r3", "r4"])
 BEFORE_COMMIT = ("settle.before_insert", "settle.after_insert")
 
 
+CLAIMS = st.tuples(st.just("claim"), st.lists(st.tuples(USERS, REQUESTS), min_size=1, max_size=5))
+SETTLES = st.tuples(
+    st.just("settle"),
+    st.sampled_from([None, None, *BEFORE_COMMIT, "settle.after_commit", "settle.after_acknowledge"]),
+)
+CHANGES = st.tuples(st.just("change"), st.sampled_from(["status", "one more", "two fewer", "nothing"]), st.booleans())
+AGAIN = st.tuples(st.just("acknowledge_again"))
+PREHEATS = st.tuples(st.just("preheat"), st.booleans())
+LOSSES = st.tuples(st.just("lose"), st.booleans(), st.sampled_from([True, True, False]))
+REWINDS = st.tuples(st.just("rewind"), st.integers(1, STATES_KEPT))
+KINDS = [CLAIMS] * 7 + [SETTLES] * 6 + [CHANGES] * 3 + [AGAIN, AGAIN, PREHEATS, PREHEATS, LOSSES, REWINDS]
+COMMANDS = st.sampled_from(KINDS).flatmap(lambda kind: kind)
+"""One strategy for all: of rules, Hypothesis turns some off in each example, and the others alone do little."""
+
+
 class ClaimingMachine(RuleBasedStateMachine):
-    """Every rule acts on the real system and on the model."""
+    """Every command acts on the real system and on the model."""
 
     services: Services
     monkeypatch: pytest.MonkeyPatch
@@ -61,23 +75,22 @@ class ClaimingMachine(RuleBasedStateMachine):
         self.last_batch: list[End] = []
         self.kept: deque[tuple[Any, Gate]] = deque(maxlen=STATES_KEPT)
 
-    @rule(asked=st.lists(st.tuples(USERS, REQUESTS), min_size=1, max_size=4))
+    @rule(command=COMMANDS)
+    def do(self, command: tuple[Any, ...]) -> None:
+        """One of the methods below, with its arguments."""
+        getattr(self, command[0])(*command[1:])
+
     def claim(self, asked: list[tuple[str, str]]) -> None:
         """Claim some, for the first time or again."""
         self._keep()
         for user, request in asked:
-            self._claim(user, request)
-
-    def _claim(self, user: str, request: str) -> None:
-        expected, answer = self.gate.decide(user, request, LIMIT)
-
-        decision = self.sale.claim(user, request)
-
-        assert expected == decision.outcome.value
-        if answer is not None:
-            assert answer == (decision.claim_id, decision.state)
-        if expected == "ACCEPTED":
-            self.gate.accept(user, request, decision.claim_id, self._newest_entry())
+            expected, answer = self.gate.decide(user, request, LIMIT)
+            decision = self.sale.claim(user, request)
+            assert expected == decision.outcome.value
+            if answer is not None:
+                assert answer == (decision.claim_id, decision.state)
+            if expected == "ACCEPTED":
+                self.gate.accept(user, request, decision.claim_id, self._newest_entry())
 
     def _newest_entry(self) -> tuple[int, int]:
         entries: Any = self.services.redis.xrevrange(self.sale.keys.pending, count=1)
@@ -85,109 +98,85 @@ class ClaimingMachine(RuleBasedStateMachine):
         milliseconds, _, number = entry_id.decode().partition("-")
         return int(milliseconds), int(number)
 
-    @rule()
-    def drain(self) -> None:
-        """Settle all that is pending."""
+    def settle(self, point: str | None) -> None:
+        """Drain all that is pending, or die over the first batch.
+
+        When that was a full one, the second has been committed meanwhile.
+        """
         self._keep()
-        settled = self.sale.drain()
-
-        assert len(self.gate.pending) == settled
-        while self.gate.pending:
-            self.gate.acknowledge(self._commit(self.gate.pending[:BATCH]))
-
-    def _commit(self, entries: list[Entry]) -> list[End]:
-        self.last_batch = self.books.settle(entries)
-        return self.last_batch
-
-    @rule(point=st.sampled_from([*BEFORE_COMMIT, "settle.after_commit", "settle.after_acknowledge"]))
-    def drain_and_die(self, point: str) -> None:
-        """A worker dies over its first batch; when that was a full one, it has committed the second meanwhile."""
-        self._keep()
-        first, second = self.gate.pending[:BATCH], self.gate.pending[BATCH : 2 * BATCH]
+        entries = list(self.gate.pending)
         try:
-            with crash_at(self.monkeypatch, point):
+            with crash_at(self.monkeypatch, point or "nowhere"):
                 self.sale.drain()
         except Crash:
-            pass
+            assert entries
+        if point in BEFORE_COMMIT:
+            return
+        for start in range(0, 2 * BATCH if point else len(entries), BATCH):
+            batch = entries[start : start + BATCH]
+            if batch:
+                self.last_batch = self.books.settle(batch)
+            if batch and (point is None or (start == 0 and point == "settle.after_acknowledge")):
+                self.gate.acknowledge(self.last_batch)
 
-        if first and point not in BEFORE_COMMIT:
-            ended = self._commit(first)
-            if second:
-                self._commit(second)
-            if point == "settle.after_acknowledge":
-                self.gate.acknowledge(ended)
-
-    @precondition(lambda self: self.last_batch)
-    @rule()
     def acknowledge_again(self) -> None:
         """A worker that was stopped after its commit goes on now, whatever has happened meanwhile."""
+        if not self.last_batch:
+            return
         ended = [EndedClaim(_pending(end), end.reason, "{} {}".format(*end.answer)) for end in self.last_batch]
 
         acknowledge(self.services.redis, self.sale.keys, ended, (ended[0].claim.entry_id, ended[-1].claim.entry_id))
 
         self.gate.acknowledge(self.last_batch)
 
-    @rule(told=st.booleans())
-    def pause_or_resume(self, told: bool) -> None:
-        """Change the status; the gate hears of it now or later."""
+    def change(self, what: str, told: bool) -> None:
+        """Pause or resume, or move the total, never below what is issued; the gate hears of it now or later."""
         rules = self.books.rules
-        rules.paused = not rules.paused
-        rules.epoch += rules.paused
-        self._change(told, status="paused" if rules.paused else "active", pause_epoch=rules.epoch)
-
-    @rule(more=st.integers(-2, 2), told=st.booleans())
-    def change_total(self, more: int, told: bool) -> None:
-        """More units or fewer; never fewer than are issued."""
-        rules = self.books.rules
-        rules.total = max(1, len(self.books.coupons), rules.total + more)
-        self._change(told, total_quantity=rules.total)
-
-    def _change(self, told: bool, **columns: Any) -> None:
-        change_template(self.services.engine, self.sale.template_id, **columns)
-        self.books.rules.version += 1
+        if what == "status":
+            rules.paused = not rules.paused
+            rules.epoch += rules.paused
+        if what in ("one more", "two fewer"):
+            rules.total = max(1, len(self.books.coupons), rules.total + (1 if what == "one more" else -2))
+        if what != "nothing":
+            rules.version += 1
+            change_template(
+                self.services.engine,
+                self.sale.template_id,
+                status="paused" if rules.paused else "active",
+                pause_epoch=rules.epoch,
+                total_quantity=rules.total,
+            )
         if told:
-            self.tell_the_gate()
+            sync_template(self.services, self.sale.template_id)
+            self.gate.sync(rules)
 
-    @rule()
-    def tell_the_gate(self) -> None:
-        """Bring the newest change, as the sweep does."""
-        sync_template(self.services, self.sale.template_id)
-
-        self.gate.sync(self.books.rules)
-
-    @rule()
-    def preheat(self) -> None:
-        """At any time, with claims pending and entries settled but not acknowledged."""
-        self.sale.preheat()
-
+    def preheat(self, dies: bool) -> None:
+        """At any time, with claims pending and entries settled but not acknowledged; or die before the swap."""
+        try:
+            with crash_at(self.monkeypatch, "preheat.before_swap" if dies else "nowhere"):
+                self.sale.preheat()
+        except Crash:
+            return
         self.gate = self.books.build_gate(self.gate.pending)
         self.whole = True
 
-    @rule()
-    def preheat_and_die(self) -> None:
-        """Before the swap: the live keys stay as they are."""
-        try:
-            with crash_at(self.monkeypatch, "preheat.before_swap"):
-                self.sale.preheat()
-        except Crash:
-            pass
-
-    @rule(stream_too=st.booleans())
-    def lose(self, stream_too: bool) -> None:
-        """Redis comes back empty, or with nothing but the pending stream."""
+    def lose(self, stream_too: bool, preheats: bool) -> None:
+        """Redis comes back empty, or with nothing but the pending stream; mostly it is rebuilt at once."""
         client, pending = self.services.redis, self.sale.keys.pending.encode()
         keys = [key for key in client.keys("*") if stream_too or key != pending]
         client.unlink("nothing", *keys)
 
         self.gate = Gate(False, Rules(), 0, pending=[] if stream_too else self.gate.pending)
+        if preheats:
+            self.preheat(dies=False)
 
     def _keep(self) -> None:
         self.kept.append((snapshot(self.services.redis), copy.deepcopy(self.gate)))
 
-    @precondition(lambda self: self.kept)
-    @rule(steps=st.integers(1, STATES_KEPT))
     def rewind(self, steps: int) -> None:
         """Redis comes back as it was some steps ago; the gate does not know what has happened since."""
+        if not self.kept:
+            return
         keys, gate = self.kept[-min(steps, len(self.kept))]
         restore(self.services.redis, keys)
 
@@ -238,15 +227,15 @@ def machine(services: Services, monkeypatch: pytest.MonkeyPatch) -> type[RuleBas
 
 
 def test_claiming_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> None:
-    """Thirty steps of any kind, forty times; the same ones in every run.
+    """Forty steps of any kind, sixty times; the same ones in every run.
 
     A failure is told with all its steps: to find the few that matter, add ``Phase.shrink`` and wait some minutes.
     """
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
-            stateful_step_count=30,
+            max_examples=60,
+            stateful_step_count=40,
             deadline=None,
             derandomize=True,
             print_blob=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from sqlalchemy import Engine, NullPool, create_engine, text
+from sqlalchemy import Engine, NullPool, create_engine
 
 from coupon_workers.checking.report import check_all
 from coupon_workers.runtime.process import make_services
@@ -91,11 +91,6 @@ class Campaign:
     def is_warm(self, template_id: int) -> bool:
         """Whether the gate of a template is whole."""
         return self.generation(template_id) is not None
-
-    def every_template_id(self) -> list[int]:
-        """Those of this campaign and of all earlier ones."""
-        with self.engine.connect() as connection:
-            return list(connection.scalars(text("SELECT template_id FROM coupon_template")))
 
     def heal(self) -> None:
         """Wait until the system works again, everything accepted has ended, and every open question is answered."""

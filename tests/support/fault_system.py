@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -14,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import redis
 
 from coupon_workers.access.api_key import create_key
-from coupon_workers.embedded import keeper
 from coupon_workers.embedded.output import LogFolder
 from coupon_workers.embedded.procfile import Procfile, find_procfile
 from coupon_workers.embedded.running_system import RunningSystem
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL
 from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.settings import Settings
+from tests.support.fault_hold import WITH_SETTINGS, descendants, held_process, held_server, is_copy, lives
 from tests.support.fault_load import Front
 from tests.support.fault_wait import until
 
@@ -41,15 +41,6 @@ BASE = {
     "COUPON_REDIS_TIMEOUT_MS": "1000",
     "COUPON_BACKLOG_LIMIT": str(BACKLOG_LIMIT),
 }
-SERVERS = ("postgres", "redis", "broker")
-
-_SHORTEST_S = 0.5
-"""A killed process is started again within this, so that a short run sees many deaths (30 s of them: see Keeper)."""
-
-_START_S = 30.0
-
-_WITH_SETTINGS = 'set -a; . "$0"; set +a; while [ -e "$0.held" ]; do sleep 0.05; done; exec "$@"'
-"""Shell: read the settings of one process, wait while it is held down, become the process."""
 
 
 class FaultSystem:
@@ -72,7 +63,6 @@ class FaultSystem:
 
     def start(self) -> None:
         """Start all of it and make a key with every scope."""
-        keeper.LONGEST_DELAY_S = _SHORTEST_S
         self._running.start()
         engine = make_engine(self.settings)
         self.key = create_key(engine, name="faults", scopes=["admin", "storefront", "ops"]).key
@@ -109,7 +99,7 @@ class FaultSystem:
             if (pid := supervisor.pids().get(name)) is not None:
                 master = psutil.Process(pid)
                 command = master.cmdline()
-                return [pid, *(child.pid for child in master.children() if _is_copy(child, command))]
+                return [pid, *(child.pid for child in master.children() if is_copy(child, command))]
         return []
 
     def master(self, name: str) -> int | None:
@@ -154,9 +144,12 @@ class FaultSystem:
         return dead()
 
     def restore(self) -> None:
-        """Every process has its own settings again."""
+        """Every process has its own settings again, and no dead letter lies about."""
         for name in sorted(self._changed):
             self.change(name)
+        assert self.settings.broker_url is not None
+        with redis.Redis.from_url(self.settings.broker_url.get_secret_value()) as broker:
+            broker.delete(*(f"dramatiq:{queue}.{part}" for queue in ("settle", "care") for part in ("XQ", "XQ.msgs")))
 
     def prepare(self, name: str, **settings: str) -> None:
         """Like ``change``, from its next start on."""
@@ -180,58 +173,30 @@ class FaultSystem:
     @contextmanager
     def held_down(self, name: str, number: signal.Signals = signal.SIGKILL) -> Iterator[None]:
         """End a server or a process by ``number``; the block runs while it is down. Then it is started again."""
-        with self._held_server(name) if name in SERVERS else self._held_process(name):
+        servers = {server.name: server for server in self._running.servers.servers}
+        with held_server(servers[name]) if name in servers else held_process(self._settings / f"{name}.env"):
             before = self.family(name)
             self.send(name, number, before[:1])
-            until(lambda: not any(map(_lives, before)), what=f"the end of {name}")
+            until(lambda: not any(map(lives, before)), what=f"the end of {name}")
             yield
         self.wait_for_another(name, before[0])
 
     @contextmanager
     def stopped(self, name: str) -> Iterator[None]:
         """SIGSTOP for all processes of an entry; they go on after the block."""
-        family = self.family(name)
+        family = [pid for master in self.family(name)[:1] for pid in (master, *descendants(master))]
         self.send(name, signal.SIGSTOP, family)
         try:
             yield
         finally:
             self.send(name, signal.SIGCONT, family)
 
-    @contextmanager
-    def _held_process(self, name: str) -> Iterator[None]:
-        mark = self._settings / f"{name}.env.held"
-        mark.touch()
-        try:
-            yield
-        finally:
-            mark.unlink()
-
-    @contextmanager
-    def _held_server(self, name: str) -> Iterator[None]:
-        server = next(server for server in self._running.servers.servers if server.name == name)
-        released, answers = threading.Event(), threading.Event()
-        start = server.start
-
-        def start_when_released() -> None:
-            released.wait()
-            start()
-            answers.set()
-
-        # On the object, where its keeper looks for it: the class and everybody else's servers stay as they are.
-        vars(server)["start"] = start_when_released
-        try:
-            yield
-        finally:
-            released.set()
-            assert answers.wait(_START_S), f"{name} did not start again"
-            del vars(server)["start"]
-
     def _procfile(self) -> Procfile:
         known = find_procfile()
         commands: dict[str, list[str]] = {}
         for name, command in known.commands.items():
             self.prepare(name)
-            commands[name] = ["sh", "-c", _WITH_SETTINGS, str(self._settings / f"{name}.env"), *command]
+            commands[name] = ["sh", "-c", WITH_SETTINGS, str(self._settings / f"{name}.env"), *command]
         return Procfile(commands, known.folder)
 
     def _is_ready(self) -> bool:
@@ -244,15 +209,3 @@ class FaultSystem:
 
 _ADDRESSES = ("database_url", "redis_url", "broker_url", "http_port")
 _open: Any = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-
-
-def _is_copy(child: psutil.Process, command: list[str]) -> bool:
-    with suppress(psutil.Error):
-        return bool(child.cmdline() == command)
-    return False
-
-
-def _lives(pid: int) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    return False

@@ -65,3 +65,7 @@ def broken_script(name: str, *changes: tuple[str, str]) -> LuaScript:
         script.source = script.source.replace(old, new)
     script.sha = sha1(script.source.encode(), usedforsecurity=False).hexdigest()
     return script
+
+
+OpenShop = Callable[..., HistoryShop]
+"""The fixture of ``tests/faults``: columns of the template in, a shop with its sale out."""
