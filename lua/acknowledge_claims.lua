@@ -1,54 +1,60 @@
 --[[
 acknowledge_claims: take settled claims off the pending stream and write down how they ended, in one step.
 
-The batch is the head of the stream, so it is cut off as a whole; what claims were issued may be written down twice.
-A rejected claim is removed by itself first, and only the call that removes it (the fence) gives stock and allowance
-back: exactly once, however often the same batch is acknowledged. Where older entries stand before the batch, Redis
-was rewound since it was read: nothing is cut off then, and all of it comes again.
+The batch is the head of the stream as it was read. When all its claims are still queued nothing else can stand among
+them, and it is cut off as a whole. Otherwise Redis was rewound, rebuilt or failed over since, or the batch was
+acknowledged before: then only entries that hold a claim of the batch are taken out, one by one.
+
+A rejected claim gives stock and allowance back to the call that finds it queued (the fence), and to no other.
 
 KEYS
   1 stock       integer units left
   2 takers      hash    user -> "<count> <last seq>"
   3 requests    hash    "<user> <request id>" -> "<claim id> <state>"
-  4 claims      hash    claim id -> accepted at (ms)
+  4 claims      hash    claim id -> accepted at (ms), for as long as it is queued
   5 pending     stream  see claim.lua
   6 day prefix  prefix of hash  user -> count of one local day
 
 ARGV
   1 first      id in the pending stream of the batch's first entry
-  2 keep_from  id in the pending stream: every entry from the first to before this has been settled or set aside
+  2 keep_from  id in the pending stream right behind the batch's last entry
   3 issued     number of issued claims; two values follow for each:
       claim_id  digits
       request   "<user> <request id>"
-  then five values for each rejected claim:
-      entry_id  id in the pending stream
+  4 rejected   number of rejected claims; four values follow for each, behind the issued ones:
       claim_id  digits
       request   "<user> <request id>"
       day       number of the local day in which it was accepted, or ""
       answer    "<claim id> <state>" that answers its request from now on: its own, or for a duplicate the first claim's
+  then the ids in the pending stream of entries that were set aside
 
 Returns the number of rejected claims this call gave back.
 ]]
-local issued = tonumber(ARGV[3])
-local rest = 4 + 2 * issued
+local issued, rejected = tonumber(ARGV[3]), tonumber(ARGV[4])
+local first_rejected = 5 + 2 * issued
+local first_aside = first_rejected + 4 * rejected
+
+local queued, batch = 0, {}
 
 -- In chunks that fit Lua's stack.
-for from = 4, rest - 1, 1000 do
+for from = 5, first_rejected - 1, 1000 do
   local ids, states = {}, {}
-  for i = from, math.min(from + 999, rest - 1), 2 do
+  for i = from, math.min(from + 999, first_rejected - 1), 2 do
+    batch[ARGV[i]] = true
     ids[#ids + 1] = ARGV[i]
     states[#states + 1] = ARGV[i + 1]
     states[#states + 1] = ARGV[i] .. ' issued'
   end
-  redis.call('HDEL', KEYS[4], unpack(ids))
+  queued = queued + redis.call('HDEL', KEYS[4], unpack(ids))
   redis.call('HSET', KEYS[3], unpack(states))
 end
 
 local given_back = 0
-for i = rest, #ARGV, 5 do
-  local entry_id, claim_id, request, day, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  redis.call('HDEL', KEYS[4], claim_id)
-  if redis.call('XDEL', KEYS[5], entry_id) == 1 then
+for i = first_rejected, first_aside - 1, 4 do
+  local claim_id, request, day, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  batch[claim_id] = true
+  if redis.call('HDEL', KEYS[4], claim_id) == 1 then
+    queued = queued + 1
     given_back = given_back + 1
     redis.call('INCR', KEYS[1])
     redis.call('HSET', KEYS[3], request, answer)
@@ -65,7 +71,25 @@ for i = rest, #ARGV, 5 do
   end
 end
 
-if #redis.call('XRANGE', KEYS[5], '-', '(' .. ARGV[1], 'COUNT', 1) == 0 then
+local is_head = #redis.call('XRANGE', KEYS[5], '-', '(' .. ARGV[1], 'COUNT', 1) == 0
+if is_head and queued == issued + rejected then
   redis.call('XTRIM', KEYS[5], 'MINID', ARGV[2])
+  return given_back
+end
+local aside = {}
+for i = first_aside, #ARGV do
+  aside[ARGV[i]] = true
+end
+for _, entry in ipairs(redis.call('XRANGE', KEYS[5], ARGV[1], '(' .. ARGV[2])) do
+  local claim_id
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == 'c' then
+      claim_id = entry[2][i + 1]
+    end
+  end
+  local waits = claim_id and redis.call('HEXISTS', KEYS[4], claim_id) == 1
+  if claim_id and batch[claim_id] or aside[entry[1]] and not waits then
+    redis.call('XDEL', KEYS[5], entry[1])
+  end
 end
 return given_back

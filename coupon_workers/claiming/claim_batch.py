@@ -12,6 +12,7 @@ from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison, read_pending
 from coupon_workers.claiming.settle_sql import (
     Row,
+    hold_template,
     issue_all,
     lock_template,
     read_books,
@@ -121,6 +122,7 @@ def _settle_fast(
 def _settle_with_care(
     connection: Connection, template: Row, claims: Sequence[PendingClaim]
 ) -> tuple[list[EndedClaim], list[Poison]]:
+    template = hold_template(connection, template)
     verdicts = judge(claims, read_books(connection, template, claims))
     write_verdicts(connection, template, verdicts)
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
@@ -143,12 +145,18 @@ def _settle_alone(
     except (DataError, IntegrityError) as error:
         reason = str(error.orig)
         if getattr(error.orig, "pgcode", None) == UNIQUE_VIOLATION:
-            return [], [Poison(claim.entry_id, repr(claim), reason)]
+            return _put_away(claim, reason)
     log.error("claim refused by the database", template_id=template["template_id"], claim=claim, error=reason)
     verdict = reject_unstorable(claim)
     try:
         with connection.begin_nested():
             write_verdicts(connection, template, [verdict])
     except (DataError, IntegrityError):
-        return [], [Poison(claim.entry_id, repr(claim), reason)]
+        return _put_away(claim, reason)
     return [EndedClaim(claim, verdict.reason, verdict.answer)], []
+
+
+def _put_away(claim: PendingClaim, reason: str) -> tuple[list[EndedClaim], list[Poison]]:
+    """Not even its rejection can be stored: it is kept aside, and gives back at the gate what it had taken."""
+    verdict = reject_unstorable(claim)
+    return [EndedClaim(claim, verdict.reason, verdict.answer)], [Poison(claim.entry_id, repr(claim), reason)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import redis
@@ -101,19 +102,26 @@ def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
     return claim
 
 
-def acknowledge(client: redis.Redis, keys: BucketKeys, ended: list[EndedClaim], span: tuple[str, str]) -> int:
-    """Cut the stream's head off, the entries of ``span`` from the first to the last, and write down how they ended.
+def acknowledge(
+    client: redis.Redis,
+    keys: BucketKeys,
+    ended: Sequence[EndedClaim],
+    span: tuple[str, str],
+    aside: Sequence[Poison] = (),
+) -> int:
+    """Take a batch off the stream, the entries of ``span`` from the first to the last, and write down how it ended.
 
-    Every entry in between must have been settled or set aside. Returns how many rejected claims gave stock and
-    allowance back by this call. Raises ``StoreUnavailable``: what is still there comes again.
+    ``aside`` are the entries of it that were set aside. Returns how many rejected claims gave stock and allowance
+    back by this call. Raises ``StoreUnavailable``: what is still there comes again.
     """
     issued = [end.claim for end in ended if end.reason is None]
-    args: list[str | int] = [span[0], _after(span[1]), len(issued)]
+    rejected = [end for end in ended if end.reason is not None]
+    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected)]
     for claim in issued:
         args += (claim.claim_id, claim.request)
-    for end in ended:
-        if end.reason is not None:
-            args += (end.claim.entry_id, end.claim.claim_id, end.claim.request, end.claim.day, end.answer)
+    for end in rejected:
+        args += (end.claim.claim_id, end.claim.request, end.claim.day, end.answer)
+    args += [entry.entry_id for entry in aside]
     return int(
         lua_script("acknowledge_claims")(
             client,

@@ -51,6 +51,7 @@ _ISSUE = """
     ), counted AS (
         UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
          WHERE template_id = :template_id
+           AND pause_epoch = :pause_epoch AND rejected_quantity = :rejected_quantity
            AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
         RETURNING 1
     )"""
@@ -86,7 +87,8 @@ def settle_lock(template_id: int, bucket: int) -> int:
 def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:
     """Issue the whole batch in one statement, as it is in the common case.
 
-    False when a claim met a limit, an earlier answer or the end of the stock: the caller must roll back. Raises
+    False when a claim met a limit, an earlier answer or the end of the stock, or the template was paused since it was
+    read: the caller must roll back. Raises
     ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT would look
     into every unique index twice, for the sake of the rare batch that comes again.
     """
@@ -110,6 +112,8 @@ def _arguments(template: Row, claims: Sequence[PendingClaim], seqs: Sequence[int
     return {
         "template_id": template["template_id"],
         "version": template["version"],
+        "pause_epoch": template["pause_epoch"],
+        "rejected_quantity": template["rejected_quantity"],
         "notify": template["notify"],
         "user_limit": template["per_user_limit"],
         "daily_limit": template["per_user_daily_limit"],
@@ -134,21 +138,33 @@ def _texts(values: Any) -> str:
     return "{" + ",".join('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values) + "}"
 
 
+def hold_template(connection: Connection, template: Row) -> Row:
+    """The template as it is now, held by this transaction: no pause and no other settling comes between."""
+    held = connection.execute(
+        text(
+            "SELECT status, pause_epoch, rejected_quantity, per_user_limit, per_user_daily_limit,"
+            " total_quantity - reserved_quantity - issued_quantity AS room"
+            " FROM coupon_template WHERE template_id = :template_id FOR UPDATE"
+        ),
+        {"template_id": template["template_id"]},
+    )
+    return template | dict(held.mappings().one())
+
+
 def read_books(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Books:
-    """What the database knows of these claims' users and requests; the template's row is locked by this."""
+    """What the database knows of these claims' users and requests; ``template`` is held by this transaction."""
     key = {
         "template_id": template["template_id"],
         "users": _texts({claim.user_id for claim in claims}),
         "timezone": template["timezone"],
     }
-    row = connection.execute(
-        text(
-            "SELECT status, pause_epoch, total_quantity - reserved_quantity - issued_quantity AS room,"
-            " per_user_limit, per_user_daily_limit FROM coupon_template WHERE template_id = :template_id FOR UPDATE"
-        ),
-        key,
-    ).one()
-    books = Books(row.room, row.status, row.pause_epoch, row.per_user_limit, row.per_user_daily_limit)
+    books = Books(
+        template["room"],
+        template["status"],
+        template["pause_epoch"],
+        template["per_user_limit"],
+        template["per_user_daily_limit"],
+    )
     coupons = connection.execute(
         text(
             "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"

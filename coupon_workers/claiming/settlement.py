@@ -101,7 +101,7 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
         log.error("entries set aside", template_id=keys.template_id, count=len(batch.poison), first=batch.poison[0])
     # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
     forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
-    acknowledge(services.redis, keys, batch.ended, batch.span)
+    acknowledge(services.redis, keys, batch.ended, batch.span, batch.poison)
     crash_point("settle.after_acknowledge")
     if any(end.reason in GATE_WAS_WRONG for end in batch.ended):
         _mend_gate(services, keys)
