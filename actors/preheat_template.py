@@ -13,4 +13,4 @@ from coupon_workers.runtime.task import Queue
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=1, notify_shutdown=True, throws=(Conflict, NotFound))
 def preheat_template(template_id: int) -> None:
     """Preheat; a template that went away meanwhile is nobody's loss."""
-    preheat(services(), template_id)
+    preheat(services(), template_id, wait=False)

@@ -33,8 +33,12 @@ for i = 1, #ARGV, 6 do
     count = count + 1
     if ARGV[i + 4] ~= '' then
       redis.call('HINCRBY', KEYS[3] .. ARGV[i + 4], user, 1)
+      redis.call('EXPIRE', KEYS[3] .. ARGV[i + 4], 3600)
     end
   end
   redis.call('HSET', KEYS[1], user, count .. ' ' .. seq)
 end
+-- What a build that died has left goes by itself.
+redis.call('EXPIRE', KEYS[1], 3600)
+redis.call('EXPIRE', KEYS[2], 3600)
 return issued

@@ -16,6 +16,7 @@ KEYS
   9 shadow takers      hash    takes the place of 4
  10 shadow requests    hash    takes the place of 5
  11 shadow day prefix  prefix of hash  takes the place of 8 for the days named
+ 12 told               string  newest version told while cold; see sync_template.lua
 
 ARGV
   1 version     number of the template's last change that the caller knows
@@ -32,6 +33,9 @@ Returns
 ]]
 local known = redis.call('HGET', KEYS[1], 'version')
 if known and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(known) > tonumber(ARGV[1]) then
+  return { 'STALE' }
+end
+if tonumber(redis.call('GET', KEYS[12]) or 0) > tonumber(ARGV[1]) then
   return { 'STALE' }
 end
 
@@ -83,6 +87,7 @@ local function replace(live, shadow)
   redis.call('UNLINK', live)
   if redis.call('EXISTS', shadow) == 1 then
     redis.call('RENAME', shadow, live)
+    redis.call('PERSIST', live)
   end
 end
 replace(KEYS[4], KEYS[9])
@@ -102,5 +107,6 @@ redis.call('HSET', KEYS[1], 'version', ARGV[1], 'total', ARGV[2])
 for i = 7, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
+redis.call('DEL', KEYS[12])
 redis.call('SET', KEYS[2], ARGV[4])
 return { 'SWAPPED', pending }

@@ -7,6 +7,7 @@ KEYS
   1 meta        hash    see claim.lua; also total: the units the stock was made from
   2 generation  string  set last by the preheat
   3 stock       integer units left
+  4 told        string  newest version told while cold; the preheat builds from none that is older
 
 ARGV
   1 version  number of the change, rising
@@ -14,11 +15,14 @@ ARGV
   3..        pairs of field and value for meta
 
 Returns
-  NOT_WARMED  the keys are not whole; the preheat will bring the newest version
+  NOT_WARMED  the keys are not whole; the preheat will bring this version, or a newer one
   STALE       this version, or a newer one, is there already
   APPLIED     the change holds from now on
 ]]
 if redis.call('EXISTS', KEYS[2]) == 0 then
+  if tonumber(redis.call('GET', KEYS[4]) or 0) < tonumber(ARGV[1]) then
+    redis.call('SET', KEYS[4], ARGV[1], 'EX', 86400)
+  end
   return 'NOT_WARMED'
 end
 local known = redis.call('HMGET', KEYS[1], 'version', 'total')

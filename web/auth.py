@@ -41,7 +41,7 @@ def require(*scopes: str) -> Callable[[View], View]:
 
 
 def open_to_all(view: View) -> View:
-    """Open a view without a key: for health and the API's description, and nothing else."""
+    """Open a view without a key: for health, the API's description and the way to them, and nothing else."""
     setattr(view, SCOPES_OF_VIEW, frozenset())
     return view
 
@@ -99,8 +99,9 @@ def authenticate(web: Web, environ: dict[str, Any]) -> Principal:
     scheme, _, token = header.partition(" ")
     caller = web.keys.verify(token) if scheme.lower() == "bearer" else None
     if caller is None:
+        detail = "the key is not valid" if scheme.lower() == "bearer" else "use Authorization: Bearer <key>"
         challenge = f'{CHALLENGE}, error="invalid_token"'
-        raise ProblemError(401, "INVALID_KEY", "the key is not valid", headers={"WWW-Authenticate": challenge})
+        raise ProblemError(401, "INVALID_KEY", detail, headers={"WWW-Authenticate": challenge})
     if caller.signed:
         _check_signature(web, caller, environ)
     return caller

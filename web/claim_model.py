@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 Identity = Annotated[str, Field(pattern=r"^[0-9]{1,19}$", description="64 bits as decimal text")]
 MAX_BATCH = 500
+
+EXAMPLE: JsonDict = {
+    "template_id": "653247040368672768",
+    "user_id": "u-1001",
+    "request_id": "order-form-8f1c",
+    "channel": "app",
+}
 
 
 class ClaimBody(BaseModel):
     """One claim. Only the first three fields are required."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "ClaimBody"})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "ClaimBody", "examples": [EXAMPLE]})
 
     template_id: Identity | int = Field(examples=["653247040368672768"])
     user_id: str | int = Field(
@@ -35,7 +43,7 @@ class ClaimBody(BaseModel):
 class BatchBody(BaseModel):
     """Up to 500 claims, decided in order."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"claims": [EXAMPLE]}]})
 
     claims: list[ClaimBody] = Field(min_length=1, max_length=MAX_BATCH)
 
@@ -56,7 +64,9 @@ class BatchItem(BaseModel):
 
     status: int = Field(description="the HTTP status it would have had alone")
     claim_id: Identity | None = None
-    claim_status: Literal["queued", "issued", "rejected"] | None = None
+    claim_status: Literal["queued", "issued", "rejected"] | None = Field(
+        None, description="how the claim stands; queued when it was accepted just now"
+    )
     replayed: bool | None = None
     code: str | None = None
     detail: str | None = None
@@ -74,6 +84,8 @@ class ClaimStatusAnswer(BaseModel):
     claim_id: Identity
     status: Literal["queued", "issued", "rejected"]
     coupon_no: Identity | None
+    template_id: Identity
+    user_id: str | None = Field(description="null while the claim is queued")
     reason: str | None
     queued_at: str
     settled_at: str | None

@@ -10,10 +10,11 @@ from flask import Response, request
 from flask_openapi3 import APIBlueprint, Tag
 
 from coupon_workers.claiming.claim_request import ClaimRequest, read_claim
-from coupon_workers.claiming.claim_status import claim_status
+from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.claiming.gate import Decision
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.field_message import NOT_AN_OBJECT, UNKNOWN
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.metrics import count_claim, count_claims
 from coupon_workers.runtime.structured_log import get_logger
@@ -30,7 +31,7 @@ from web.claim_model import (
     ClaimStatusAnswer,
     WaitQuery,
 )
-from web.context import services
+from web.context import services, web_of_app
 from web.path_id import path_id
 from web.problem import problem
 from web.request_frame import REQUEST_ID
@@ -109,8 +110,8 @@ def post_claims() -> Response:
 
 def _read_batch(body: Any) -> list[ClaimRequest]:
     if not isinstance(body, dict):
-        raise InvalidInput([("", "must be a JSON object")])
-    errors = [(str(field), "unknown field") for field in body if field != "claims"]
+        raise InvalidInput([("", NOT_AN_OBJECT)])
+    errors = [(str(field), UNKNOWN) for field in body if field != "claims"]
     claims = body.get("claims")
     if not isinstance(claims, list) or not 1 <= len(claims) <= MAX_BATCH:
         raise InvalidInput([*errors, ("claims", f"must be a list of 1 to {MAX_BATCH} claims")])
@@ -129,10 +130,13 @@ def _item(decision: Decision) -> dict[str, Any]:
     status = status_of(decision)
     if status < 300:
         replayed = decision.outcome is ClaimOutcome.REPLAYED
-        item = {"status": status, "claim_id": str(decision.claim_id), "replayed": replayed}
-        if replayed:
-            item["claim_status"] = decision.state if decision.state in ("queued", "issued") else "rejected"
-        return item
+        state = decision.state if replayed else "queued"
+        return {
+            "status": status,
+            "claim_id": str(decision.claim_id),
+            "claim_status": state if state in ("queued", "issued") else "rejected",
+            "replayed": replayed,
+        }
     return {
         "status": status,
         "code": decision.outcome.value,
@@ -144,16 +148,29 @@ def _item(decision: Decision) -> dict[str, Any]:
 @api.get("/v1/claims/<claim_id>", summary="How a claim stands", responses={200: ClaimStatusAnswer})
 @require("storefront")
 def get_claim(path: ClaimPath, query: WaitQuery) -> dict[str, Any]:
-    """Queued, issued or rejected; with ``wait`` a queued claim is waited for."""
+    """Queued, issued or rejected; with ``wait`` a queued claim is waited for, unless too many wait already. `user_id` is
+    null while it is queued."""
     claim_id = path_id(path.claim_id, "CLAIM_NOT_FOUND")
-    found = claim_status(services(), claim_id, query.wait)
+    found = _status(claim_id, query.wait)
     if found is None:
-        raise NotFound("CLAIM_NOT_FOUND", f"there is no claim {claim_id}")
+        raise NotFound("CLAIM_NOT_FOUND", "there is no such claim")
     return {
         "claim_id": str(claim_id),
         "status": found.status,
         "coupon_no": str(claim_id) if found.status == "issued" else None,
+        "template_id": str(found.template_id),
+        "user_id": found.user_id,
         "reason": found.reason,
         "queued_at": rfc3339(found.queued_at),
         "settled_at": rfc3339(found.settled_at) if found.settled_at else None,
     }
+
+
+def _status(claim_id: int, wait_s: float) -> ClaimStatus | None:
+    waits = web_of_app().waits
+    if not wait_s or not waits.acquire(blocking=False):
+        return claim_status(services(), claim_id)
+    try:
+        return claim_status(services(), claim_id, wait_s)
+    finally:
+        waits.release()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore
 
 from flask import Flask, current_app, request
 
@@ -17,6 +18,10 @@ EXTENSION = "coupon_workers"
 PRINCIPAL = "coupon_workers.principal"
 """Where the environment of a request holds its caller: cheaper than Flask's own ``g``, and paid at every claim."""
 
+MOST_WAITS = 24
+"""Requests of a process that may wait for a claim to be settled, each in a thread for up to ten seconds. With those
+that may wait for PostgreSQL (``FRONT_WAITING``) they leave the working threads, and some for slow bodies, to claims."""
+
 
 @dataclass(frozen=True, slots=True)
 class Web:
@@ -26,6 +31,7 @@ class Web:
     keys: KeyRing
     queues: BrokerQueues
     health: HealthCheck
+    waits: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(MOST_WAITS))
 
 
 def attach(app: Flask, web: Web) -> None:

@@ -9,7 +9,15 @@ from flask import Flask, Response, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
-from coupon_workers.errors import Conflict, InvalidInput, NotFound, StoreUnavailable
+from coupon_workers.errors import (
+    ClockWentBack,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    StoreUnavailable,
+    WorkerNumbersExhausted,
+)
+from coupon_workers.field_message import field_message
 from coupon_workers.runtime.structured_log import get_logger
 from web.json_body import MOST_BODY, too_large
 from web.problem import ProblemError, problem
@@ -35,6 +43,8 @@ def answer_errors(app: Flask) -> None:
     app.register_error_handler(Conflict, _conflict)
     app.register_error_handler(InvalidInput, _invalid_input)
     app.register_error_handler(StoreUnavailable, _store_unavailable)
+    app.register_error_handler(ClockWentBack, _no_identity)
+    app.register_error_handler(WorkerNumbersExhausted, _no_identity)
     app.register_error_handler(HTTPException, _http_exception)
     app.register_error_handler(Exception, _unexpected)
 
@@ -42,7 +52,7 @@ def answer_errors(app: Flask) -> None:
 def validation_problem(error: ValidationError) -> Response:
     """422 for a request that a Pydantic model refuses, each field by its dotted path. What was sent is not repeated."""
     errors = [
-        (".".join(map(_segment, part["loc"])), part["msg"])
+        (".".join(map(_segment, part["loc"])), field_message(part))
         for part in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return _invalid(errors)
@@ -78,6 +88,12 @@ def _store_unavailable(error: StoreUnavailable) -> Response:
     # Which server, but not what it said: that may hold addresses.
     log.warning("store unavailable", request_id=_request_id(), store=error.store, error=str(error))
     return problem(503, "STORE_UNAVAILABLE", f"{error.store} does not answer; ask again")
+
+
+def _no_identity(error: ClockWentBack | WorkerNumbersExhausted) -> Response:
+    # It mends by itself: another number is leased, or a lease of a process that has ended runs out.
+    log.error("no identity to be had", request_id=_request_id(), error=str(error))
+    return problem(503, "NO_IDENTITY", "no identity can be given at this moment; ask again")
 
 
 def _http_exception(error: HTTPException) -> Response:

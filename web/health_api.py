@@ -28,30 +28,31 @@ class PartState(BaseModel):
 
 
 class Readiness(BaseModel):
-    """Every part and, in ``status``, whether all answer."""
+    """Every part and, in ``status``, what their states come to: ``ok`` when none is down, ``degraded`` when claims are
+    accepted all the same, ``down`` when they are not."""
 
-    status: Literal["ok", "down"]
+    status: Literal["ok", "degraded", "down"]
     parts: dict[str, PartState]
 
 
-@api.get("/livez", responses={200: Alive})
+@api.get("/livez", summary="Liveness", responses={200: Alive})
 @open_to_all
 def live() -> dict[str, str]:
     """Whether this process answers. Depends on nothing else."""
     return {"status": "ok"}
 
 
-@api.get("/readyz", responses={200: Readiness, 503: Readiness})
+@api.get("/readyz", summary="Readiness", responses={200: Readiness, 503: Readiness})
 @open_to_all
 def ready() -> Any:
     """Whether Redis, PostgreSQL and the broker answer; how old the oldest queued claim is; when the scheduler last ran.
 
-    503 when a part is down. A late part (claims that wait, a scheduler that has not run) does not make it 503: claims
-    are accepted all the same.
+    503 when Redis is down. Without PostgreSQL or the broker it is 200 and ``degraded``, and a late part (claims that
+    wait, a scheduler that has not run) leaves it ``ok``: claims are accepted all the same.
     """
     health = web_of_app().health.check()
     body = {
-        "status": "ok" if health.is_ready else "down",
+        "status": health.status,
         "parts": {name: {"state": part.state, **part.detail} for name, part in health.parts.items()},
     }
-    return (body, 200) if health.is_ready else (body, 503, {"Retry-After": "1"})
+    return (body, 503, {"Retry-After": "1"}) if health.status == "down" else (body, 200)

@@ -10,6 +10,7 @@ from typing import IO, Any, NoReturn
 
 from flask import Request
 
+from coupon_workers.field_message import NOT_AN_OBJECT
 from web.problem import ProblemError
 from web.stalled_body import waiting_since_s
 
@@ -101,14 +102,29 @@ def parse_object(body: bytes) -> dict[str, Any]:
         raise _malformed("the body is not UTF-8") from None
     except RecursionError:
         raise _malformed("the body is nested too deeply") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
+        raise _malformed(_where(error)) from None
+    except _NotStrictError as error:
         raise _malformed(str(error)) from None
+    except ValueError:
+        # Python refuses to read an integer of thousands of digits.
+        raise _malformed("a number in the body is too long") from None
     if not isinstance(value, dict):
-        raise ProblemError(422, "VALIDATION_FAILED", "the body must be a JSON object", errors=[("", "not an object")])
+        raise ProblemError(422, "VALIDATION_FAILED", "the body must be a JSON object", errors=[("", NOT_AN_OBJECT)])
     # Both kinds of text can only be spelt with an escape: most bodies need no second look.
     if b"\\u" in body and (errors := list(_bad_texts(value, ""))):
         raise ProblemError(422, "VALIDATION_FAILED", "the body holds text that cannot be kept", errors=errors)
     return value
+
+
+class _NotStrictError(ValueError):
+    """What Python would read, and another reader otherwise."""
+
+
+def _where(error: json.JSONDecodeError) -> str:
+    if not error.doc.strip():
+        return "the body is empty"
+    return f"the body is not valid JSON: look at line {error.lineno}, column {error.colno}"
 
 
 def _malformed(detail: str) -> ProblemError:
@@ -118,18 +134,18 @@ def _malformed(detail: str) -> ProblemError:
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("the body names a member twice")
+        raise _NotStrictError("the body names a member twice")
     return members
 
 
 def _not_a_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
+    raise _NotStrictError(f"{text} is not JSON")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number - number != 0:
-        raise ValueError("a number is out of range")
+        raise _NotStrictError("a number is out of range")
     return number
 
 

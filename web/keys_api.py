@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from flask_openapi3 import APIBlueprint, Tag
@@ -106,8 +106,9 @@ def _position(cursor: str | None) -> tuple[datetime, str] | None:
         return None
     try:
         created_at = datetime.fromisoformat(position[0])
-    except ValueError:
+        if created_at.tzinfo is None:
+            raise bad_cursor()
+        # PostgreSQL takes no offset of sixteen hours and more.
+        return created_at.astimezone(UTC), position[1]
+    except (ValueError, OverflowError):
         raise bad_cursor() from None
-    if created_at.tzinfo is None:
-        raise bad_cursor()
-    return created_at, position[1]

@@ -6,21 +6,22 @@ needs, the ``Idempotency-Key`` header, and the problems it may answer with.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from importlib.metadata import version
 from typing import Any
 
 from flask import Flask
 from flask_openapi3 import Info, OpenAPI
 from werkzeug.routing import Rule
 
-import coupon_workers
+from web.api_description import API_DESCRIPTION
 from web.auth import scopes_of
 from web.idempotent import HEADER, IDEMPOTENT_VIEW, LONGEST_KEY
+from web.path_template import path_template
 from web.problem import PROBLEM_TYPE
 
-INFO = Info(title="Coupon Workers", version="1", description=coupon_workers.__doc__ or "")
+INFO = Info(title="Coupon Workers", version=version("coupon-workers"), description=API_DESCRIPTION)
 
 BEARER = "bearer"
 SECURITY_SCHEMES: dict[str, Any] = {
@@ -84,9 +85,10 @@ class DescribedApplication(OpenAPI):
         schemas.pop(self.validation_error_model.__name__, None)
         schemas["Problem"] = PROBLEM_SCHEMA
         for rule, method, view in _operations(self):
-            operation = document["paths"].get(_path(rule), {}).get(method)
+            operation = document["paths"].get(path_template(rule.rule), {}).get(method)
             if operation is not None:
                 _complete(operation, view, method, has_parameter=bool(rule.arguments))
+        _spell_as_markdown(document)
 
 
 def _operations(app: Flask) -> Iterator[tuple[Rule, str, Any]]:
@@ -95,8 +97,17 @@ def _operations(app: Flask) -> Iterator[tuple[Rule, str, Any]]:
             yield rule, method.lower(), app.view_functions[rule.endpoint]
 
 
-def _path(rule: Rule) -> str:
-    return re.sub(r"<(?:[^<:]+:)?([^>]+)>", r"{\1}", rule.rule)
+def _spell_as_markdown(part: Any) -> None:
+    """Descriptions come from docstrings, which mark code with two backticks, and the library marks their line ends."""
+    if isinstance(part, list):
+        for item in part:
+            _spell_as_markdown(item)
+    elif isinstance(part, dict):
+        for name, item in part.items():
+            if isinstance(item, str) and name in ("description", "summary"):
+                part[name] = item.replace("``", "`").replace("<br/><br/>", "\n\n").replace("<br/>", " ")
+            else:
+                _spell_as_markdown(item)
 
 
 def _complete(operation: dict[str, Any], view: Any, method: str, *, has_parameter: bool) -> None:

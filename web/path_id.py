@@ -12,13 +12,14 @@ _LONGEST = len(str(2**63 - 1))
 def path_id(text: str, code: str) -> int:
     """The integer ``text`` spells, exactly as we would spell it.
 
-    Raises ``NotFound`` with ``code`` for anything else: no such text was ever given out as an identity.
+    Raises ``NotFound`` with ``code``, in the words of it, for anything else: no such text was ever given out.
     """
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST and text[0] != "0":
         number = int(text)
         if number < 2**63:
             return number
-    raise NotFound(code, "there is no such identity")
+    thing = code.removesuffix("_NOT_FOUND").lower().replace("_", " ")
+    raise NotFound(code, f"there is no such {thing}")
 
 
 class UserIdConverter(PathConverter):

@@ -1,8 +1,8 @@
 """The API's description: ``/openapi.json``, and ``/docs`` to read it, which needs no network (API.md).
 
 The reader is RapiDoc, its script served from the installed package. Two things keep it from asking anybody else: the
-page tells it to load no fonts, and the policy sent with the page lets a browser reach only this server. Both routes
-are open: they hold no data.
+page tells it to load no fonts, and the policy sent with the page lets a browser reach only this server. ``/`` leads
+here. All are open: they hold no data; and they are not in the document, which is about what a program calls.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import flask_openapi3_rapidoc
 from flask import Blueprint, Response, current_app, send_from_directory
 
 from web.auth import open_to_all
+from web.openapi_document import INFO
 
 pages = Blueprint("reader", __name__)
 
@@ -42,6 +43,14 @@ _PAGE = """<!doctype html>
 """
 
 
+@pages.get("/")
+@open_to_all
+def start() -> dict[str, Any]:
+    """Where to go from here."""
+    links = {"docs": "/docs", "openapi": "/openapi.json", "livez": "/livez", "readyz": "/readyz"}
+    return {"name": INFO.title, "version": INFO.version, "links": links}
+
+
 @pages.get("/openapi.json")
 @open_to_all
 def document() -> Any:
@@ -50,6 +59,7 @@ def document() -> Any:
 
 
 @pages.get("/docs")
+@pages.get("/docs/")
 @open_to_all
 def docs() -> Response:
     """The page that shows the document."""

@@ -1,11 +1,13 @@
 """What happens around every request, whatever view it reaches: its id, its line in the log, its time in the metrics.
 
 This wraps the WSGI application instead of hooking into Flask: a hook costs more than all that is done here, and the
-view of claims pays for it thousands of times a second. That view alone has no line in the log.
+view of claims pays for it thousands of times a second. Of that view, what is accepted and what is refused in the day's
+work (409, 429) has no line in the log unless the level is DEBUG; nor have probes of health.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -17,6 +19,7 @@ from flask import Response
 
 from coupon_workers.runtime.metrics import observe_request
 from coupon_workers.runtime.structured_log import bind, clear, get_logger
+from web.path_template import path_template
 from web.problem import problem
 
 Environ = dict[str, Any]
@@ -33,7 +36,11 @@ _USABLE_ID = re.compile(r"[!-~]{1,128}")
 HOT_PATH = "/v1/claims"
 HOT_ENDPOINT = "POST /v1/claims"
 
-log = get_logger("web.access")
+_PROBES = frozenset({"/livez", "/readyz"})
+"""Asked every few seconds by whatever watches."""
+
+_LOGGER = "web.access"
+log = get_logger(_LOGGER)
 
 
 class RequestFrame:
@@ -43,6 +50,7 @@ class RequestFrame:
         self._application = application
         self._mark = token_hex(8)
         self._count = count(1)
+        self._tells_all = logging.getLogger(_LOGGER).isEnabledFor(logging.DEBUG)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         started_s = perf_counter()
@@ -55,12 +63,20 @@ class RequestFrame:
 
             def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
                 headers.append(("X-Request-Id", request_id))
+                if self._tells_all or (status > "4" and status[:3] not in ("409", "429")):
+                    self._log_claim(request_id, int(status[:3]), started_s)
                 return start_response(status, headers, exc_info)
 
             answer = self._application(environ, start)
             observe_request((HOT_ENDPOINT, perf_counter() - started_s))
             return answer
         return self._logged(environ, start_response, request_id, started_s)
+
+    def _log_claim(self, request_id: str, status_code: int, started_s: float) -> None:
+        """A line about an answer of the hot view, which binds nothing."""
+        tell = log.info if status_code >= 400 and status_code not in (409, 429) else log.debug
+        taken_ms = round((perf_counter() - started_s) * 1000, 1)
+        tell("request", request_id=request_id, method="POST", path=HOT_PATH, status=status_code, ms=taken_ms)
 
     def _logged(
         self, environ: Environ, start_response: StartResponse, request_id: str, started_s: float
@@ -80,7 +96,8 @@ class RequestFrame:
         finally:
             taken_s = perf_counter() - started_s
             observe_request((endpoint, taken_s))
-            log.info(
+            tell = log.debug if environ["PATH_INFO"] in _PROBES else log.info
+            tell(
                 "request",
                 method=environ["REQUEST_METHOD"],
                 path=environ["PATH_INFO"].encode("latin-1", "replace").decode("utf-8", "replace"),
@@ -114,4 +131,4 @@ def _is_utf8(path: str) -> bool:
 def _endpoint(environ: Environ) -> str:
     """The route, never the path: the number of routes is bounded."""
     rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
-    return f"{environ['REQUEST_METHOD']} {rule.rule}" if rule else "unmatched"
+    return f"{environ['REQUEST_METHOD']} {path_template(rule.rule)}" if rule else "unmatched"

@@ -15,6 +15,7 @@ What its source says (2.8), and what we make of it:
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,19 @@ def serve(settings: Settings) -> None:
     server.serve(target_loader=_load, wrap_loader=False)
 
 
-_LOGS: dict[str, Any] = {"handlers": {}, "formatters": {}, "loggers": {"_granian": {"handlers": []}}}
+class _News(logging.Filter):
+    """All but the warning of many threads: they are meant, see ``SPARE_THREADS``."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Configuration allows spawning up to")
+
+
+_LOGS: dict[str, Any] = {
+    "handlers": {},
+    "formatters": {},
+    "filters": {"news": {"()": _News}},
+    "loggers": {"_granian": {"handlers": [], "filters": ["news"]}},
+}
 """Granian's lines go the way of all others: to the root logger, which ``configure_logs`` has set up."""
 
 

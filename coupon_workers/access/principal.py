@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a key may be used for (API.md, Keys). A key has one scope or more; none includes another."""
+    """What a key may be used for. A key has one scope or more; none includes another."""
 
     STOREFRONT = "storefront"
     ORDERS = "orders"

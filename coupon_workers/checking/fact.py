@@ -11,7 +11,6 @@ _COUNTS = """
            (SELECT count(*) FROM coupon) AS coupons,
            (SELECT count(*) FROM claim_rejection) AS rejections,
            (SELECT count(*) FROM outbox) AS outbox,
-           (SELECT count(*) FROM outbox WHERE delivered_at IS NULL) AS outbox_undelivered,
            (SELECT count(*) FROM claim_set_aside) AS set_aside
 """
 

@@ -12,6 +12,21 @@ from coupon_workers.checking.report import Verdict
 SHOWN_BREACHES = 5
 """Breaches of an invariant that are spelt out; the count tells of the others."""
 
+_FACTS = {
+    "templates": ("templates", "of every status"),
+    "coupons": ("coupons", "issued, in PostgreSQL"),
+    "rejections": ("rejections", "accepted claims that ended without a coupon, each with its reason"),
+    "outbox": ("outbox (delivery comes later)", "events written for other systems; nothing sends them yet"),
+    "set_aside": (
+        "set aside",
+        "entries of the pending stream that were no claims; 0 unless something else writes there",
+    ),
+    "queued": ("queued", "accepted claims that are not settled yet"),
+    "warm_buckets": ("warm buckets", "templates that Redis has loaded and decides about"),
+    "cold_buckets": ("cold buckets", "templates that Redis has yet to load; claims on them are told to come again"),
+}
+"""What a fact is called, and what it means."""
+
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
     """A line each: the invariant, ok or the number of breaches, what it says; broken ones with their first breaches."""
@@ -30,10 +45,21 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
 
 
 def fact_table(facts: Mapping[str, int]) -> Table:
-    """Numbers that no rule judges."""
+    """Numbers that no rule judges, each with what it means."""
     table = Table(title="Facts", title_justify="left", show_header=False)
     table.add_column("")
     table.add_column("", justify="right")
+    table.add_column("")
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), f"{value:,}")
+        label, meaning = _FACTS.get(name, (name.replace("_", " "), ""))
+        table.add_row(label, f"{value:,}", meaning)
     return table
+
+
+def verdict_line(verdicts: Iterable[Verdict], after_s: float | None = None) -> str:
+    """The last line of a report: "all rules hold", or how many are broken and which; with the seconds it took."""
+    broken = [verdict.name for verdict in verdicts if not verdict.holds]
+    after = "" if after_s is None else f" after {after_s:.0f} s"
+    if not broken:
+        return f"all rules hold{after}"
+    return f"{len(broken)} {'rule' if len(broken) == 1 else 'rules'} broken{after}: {', '.join(broken)}"

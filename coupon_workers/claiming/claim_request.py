@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from coupon_workers.errors import InvalidInput
+from coupon_workers.field_message import NOT_AN_OBJECT, REQUIRED, UNKNOWN
 
 MAX_ID = 2**63 - 1
 MAX_EXACT = 2**53
@@ -64,12 +65,12 @@ def read_claim(body: Any) -> ClaimRequest:
 
 def _read_closely(body: Any) -> ClaimRequest:
     if not isinstance(body, Mapping):
-        raise InvalidInput([("", "must be a JSON object")])
-    errors = [(str(field), "unknown field") for field in body if field not in FIELDS]
+        raise InvalidInput([("", NOT_AN_OBJECT)])
+    errors = [(str(field), UNKNOWN) for field in body if field not in FIELDS]
     template_id = _identity(body, "template_id", errors)
     user_id = _user(body, errors)
     request_id = _text(body, "request_id", REQUEST_ID_LENGTH, errors) if "request_id" in body else ""
-    errors += [(name, "is required") for name in ("template_id", "user_id", "request_id") if name not in body]
+    errors += [(name, REQUIRED) for name in ("template_id", "user_id", "request_id") if name not in body]
     for name in OPTIONAL:
         if body.get(name) is not None:
             _text(body, name, TEXT_LENGTH, errors)

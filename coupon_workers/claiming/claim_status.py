@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -24,11 +25,16 @@ WAIT_STEP_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ClaimStatus:
-    """``state`` is "queued", "issued" or the reason of a rejection; ``settled_at`` None while queued."""
+    """``state`` is "queued", "issued" or the reason of a rejection.
+
+    ``settled_at`` and ``user_id`` are None while it is queued: the gate keeps whose it is in the stream alone.
+    """
 
     claim_id: int
+    template_id: int
     state: str
     queued_at: datetime
+    user_id: str | None = None
     settled_at: datetime | None = None
 
     @property
@@ -84,7 +90,7 @@ def _find_queued(services: Services, claim_id: int) -> tuple[BucketKeys, ClaimSt
         raise StoreUnavailable("Redis", str(error)) from error
     for keys, accepted_ms in zip(candidates, answers, strict=True):
         if accepted_ms is not None:
-            return keys, ClaimStatus(claim_id, "queued", from_ms(int(accepted_ms)))
+            return keys, ClaimStatus(claim_id, keys.template_id, "queued", from_ms(int(accepted_ms)))
     return None
 
 
@@ -96,20 +102,24 @@ def _is_queued(services: Services, keys: BucketKeys, claim_id: int) -> bool:
 
 
 _SETTLED = text(
-    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at"
+    "SELECT coupon_id AS claim_id, template_id, user_id, 'issued' AS state, claimed_at, issued_at AS settled_at"
     "  FROM coupon WHERE coupon_id = :claim_id AND source = 'claim'"
     " UNION ALL "
-    "SELECT claim_id, reason, claimed_at, rejected_at FROM claim_rejection WHERE claim_id = :claim_id"
+    "SELECT claim_id, template_id, user_id, reason, claimed_at, rejected_at"
+    "  FROM claim_rejection WHERE claim_id = :claim_id"
 )
 
-_OF_REQUEST = text(
+_OF_REQUESTS = text(
     # The first claim of a request answers it; later ones were rejected as its duplicates.
-    "SELECT coupon_id AS claim_id, 'issued' AS state, claimed_at, issued_at AS settled_at, 0 AS rank FROM coupon"
-    " WHERE user_id = :user_id AND template_id = :template_id AND request_id = :request_id"
+    "WITH asked AS (SELECT * FROM unnest(CAST(:templates AS bigint[]), CAST(:users AS text[]),"
+    "                                    CAST(:requests AS text[])) AS a(template_id, user_id, request_id))"
+    " SELECT DISTINCT ON (template_id, user_id, request_id) * FROM ("
+    "SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state, claimed_at,"
+    "  issued_at AS settled_at, 0 AS rank FROM asked JOIN coupon USING (template_id, user_id, request_id)"
     " UNION ALL "
-    "SELECT claim_id, reason, claimed_at, rejected_at, 1 FROM claim_rejection"
-    " WHERE template_id = :template_id AND user_id = :user_id AND request_id = :request_id"
-    " ORDER BY rank, claim_id LIMIT 1"
+    "SELECT claim_id, template_id, user_id, request_id, reason, claimed_at, rejected_at, 1"
+    "  FROM asked JOIN claim_rejection USING (template_id, user_id, request_id)"
+    ") AS answers ORDER BY template_id, user_id, request_id, rank, claim_id"
 )
 
 
@@ -119,10 +129,27 @@ def _settled(services: Services, claim_id: int) -> ClaimStatus | None:
 
 def find_claim_of_request(services: Services, request: ClaimRequest) -> ClaimStatus | None:
     """The settled claim that answered this request before, or None. Raises ``StoreUnavailable``."""
-    return _read(services, _OF_REQUEST, request._asdict())
+    return find_claims_of_requests(services, [request]).get(request)
+
+
+def find_claims_of_requests(services: Services, requests: Sequence[ClaimRequest]) -> dict[ClaimRequest, ClaimStatus]:
+    """The settled claims that answered these requests before, in one query; others are left out.
+
+    Raises ``StoreUnavailable``.
+    """
+    templates, users, texts = ([request[field] for request in requests] for field in range(3))
+    arguments = {"templates": templates, "users": users, "requests": texts}
+    with database_errors(), services.engine.connect() as connection:
+        rows = connection.execute(_OF_REQUESTS, arguments).all()
+    found = {(row.template_id, row.user_id, row.request_id): _status_of(row) for row in rows}
+    return {request: found[request[:3]] for request in requests if request[:3] in found}
 
 
 def _read(services: Services, statement: Any, arguments: dict[str, Any]) -> ClaimStatus | None:
     with database_errors(), services.engine.connect() as connection:
         row = connection.execute(statement, arguments).first()
-    return None if row is None else ClaimStatus(row.claim_id, row.state, row.claimed_at, row.settled_at)
+    return None if row is None else _status_of(row)
+
+
+def _status_of(row: Any) -> ClaimStatus:
+    return ClaimStatus(row.claim_id, row.template_id, row.state, row.claimed_at, row.user_id, row.settled_at)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from coupon_workers.claiming.claim_request import ClaimRequest
-from coupon_workers.claiming.claim_status import find_claim_of_request
-from coupon_workers.claiming.claim_window import find_claim_window
+from coupon_workers.claiming.claim_status import find_claims_of_requests
+from coupon_workers.claiming.claim_window import ClaimWindow, find_claim_windows
 from coupon_workers.claiming.gate import ACCEPTED, ClaimGate, Decision
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import StoreUnavailable
@@ -51,21 +51,23 @@ class ClaimFront:
                 self._ring(request.template_id)
             return decision
         if decision.outcome is ClaimOutcome.NOT_WARMED:
-            return self._explain_cold(request)
+            return self._explain_cold([request])[0]
         return decision
 
     def claim_many(self, requests: Sequence[ClaimRequest]) -> list[Decision]:
-        """Decide claims in order, in one round trip. Raises ``StoreUnavailable``."""
+        """Decide claims in order, in one round trip; two queries explain all that are not warm.
+
+        Raises ``StoreUnavailable``.
+        """
         decisions = self._gate.claim_many(requests)
-        rung: set[int] = set()
-        answers = []
-        for request, decision in zip(requests, decisions, strict=True):
-            if decision.ring and request.template_id not in rung:
-                rung.add(request.template_id)
-                self._ring(request.template_id)
-            cold = decision.outcome is ClaimOutcome.NOT_WARMED
-            answers.append(self._explain_cold(request) if cold else decision)
-        return answers
+        decided = list(zip(requests, decisions, strict=True))
+        for template_id in dict.fromkeys(request.template_id for request, decision in decided if decision.ring):
+            self._ring(template_id)
+        cold = [request for request, decision in decided if decision.outcome is ClaimOutcome.NOT_WARMED]
+        if not cold:
+            return decisions
+        explained = iter(self._explain_cold(cold))
+        return [next(explained) if decision.outcome is ClaimOutcome.NOT_WARMED else decision for decision in decisions]
 
     def _ring(self, template_id: int) -> None:
         crash_point("web.before_bell")
@@ -75,27 +77,46 @@ class ClaimFront:
             # The claim is safe in the stream: the bell's mark expires and the sweep rings again.
             log.warning("bell not sent", template_id=template_id, error=str(error))
 
-    def _explain_cold(self, request: ClaimRequest) -> Decision:
-        """What a template without keys in Redis means: unknown, not published, over, or about to be warm."""
-        now = time.monotonic()
-        remembered = self._cold.get(request.template_id)
-        if remembered is None or now - remembered[0] > _REMEMBER_S:
-            remembered = (now, self._look_up(request.template_id))
-            self._cold[request.template_id] = remembered
-            while len(self._cold) > _REMEMBER_MANY:
-                self._cold.popitem(last=False)
-        decision = remembered[1]
-        if decision.outcome is ClaimOutcome.ENDED:
-            found = find_claim_of_request(self._services, request)
-            if found is not None:
-                return Decision(ClaimOutcome.REPLAYED, found.claim_id, found.state)
+    def _explain_cold(self, requests: Sequence[ClaimRequest]) -> list[Decision]:
+        """What templates without keys in Redis mean: unknown, not published, over, or about to be warm."""
+        cold = self._look_up({request.template_id for request in requests})
+        ended = [request for request in requests if cold[request.template_id].outcome is ClaimOutcome.ENDED]
+        found = find_claims_of_requests(self._services, ended) if ended else {}
+        return [
+            Decision(ClaimOutcome.REPLAYED, found[request].claim_id, found[request].state)
+            if request in found
+            else self._at_this_instant(cold[request.template_id])
+            for request in requests
+        ]
+
+    def _at_this_instant(self, decision: Decision) -> Decision:
+        if decision.start_ms and decision.start_ms <= to_ms(self._services.clock()):
+            # A draft whose window has begun, or does while this is remembered: when it will start nobody knows.
+            return Decision(decision.outcome)
         return decision
 
-    def _look_up(self, template_id: int) -> Decision:
+    def _look_up(self, template_ids: Collection[int]) -> dict[int, Decision]:
+        """By template: what is remembered, and one query for all the others."""
+        now = time.monotonic()
+        remembered = {template_id: self._cold.get(template_id) for template_id in template_ids}
+        known = {
+            template_id: kept[1] for template_id, kept in remembered.items() if kept and now - kept[0] <= _REMEMBER_S
+        }
+        unknown = [template_id for template_id in template_ids if template_id not in known]
+        asked = self._ask(unknown) if unknown else {}
+        self._cold.update({template_id: (now, decision) for template_id, decision in asked.items()})
+        while len(self._cold) > _REMEMBER_MANY:
+            self._cold.popitem(last=False)
+        return known | asked
+
+    def _ask(self, template_ids: Collection[int]) -> dict[int, Decision]:
         try:
-            window = find_claim_window(self._services, template_id)
+            windows = find_claim_windows(self._services, template_ids)
         except StoreUnavailable:
-            return Decision(ClaimOutcome.NOT_WARMED)
+            return dict.fromkeys(template_ids, Decision(ClaimOutcome.NOT_WARMED))
+        return {template_id: self._explanation(windows.get(template_id)) for template_id in template_ids}
+
+    def _explanation(self, window: ClaimWindow | None) -> Decision:
         if window is None:
             return Decision(ClaimOutcome.TEMPLATE_NOT_FOUND)
         if window.status in ("draft", "pending_approval"):

@@ -17,6 +17,7 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.runtime.task import settle_claims
 
 log = get_logger(__name__)
 
@@ -55,6 +56,12 @@ def _still_swept(services: Services, chunk: list[BucketKeys]) -> set[int]:
 
 
 def _retire(services: Services, keys: BucketKeys) -> bool:
+    member = f"{keys.template_id}.{keys.bucket}"
+    try:
+        # Before the script: a preheat that comes in between lists the bucket again.
+        services.redis.srem(WARM_TEMPLATES, member)
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
     answer = lua_script("retire_bucket")(
         services.redis,
         [
@@ -68,10 +75,9 @@ def _retire(services: Services, keys: BucketKeys) -> bool:
             keys.bell,
         ],
     )
-    if answer != b"RETIRED":
-        return False
-    try:
-        services.redis.srem(WARM_TEMPLATES, f"{keys.template_id}.{keys.bucket}")
-    except RedisError as error:
-        raise StoreUnavailable("Redis", str(error)) from error
-    return True
+    if answer == b"RETIRED":
+        return True
+    # Claims wait in it, accepted just before the end: they are settled first.
+    services.redis.sadd(WARM_TEMPLATES, member)
+    services.post.send(settle_claims(keys.template_id, keys.bucket))
+    return False

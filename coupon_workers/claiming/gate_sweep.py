@@ -30,6 +30,9 @@ KEEP_AFTER_END = timedelta(days=7)
 FORGOTTEN_MS = 3_000
 """Claims that have waited this long while hardly a bell is queued have been forgotten: their bell was lost."""
 
+ASK_FOR_PREHEAT_MS = 5_000
+LATELY = timedelta(hours=1)
+
 MANY_BELLS = 50
 """With so many bells in the queue the workers are busy, not deaf: one more bell would only wait behind the others."""
 
@@ -40,6 +43,7 @@ class _Gate:
 
     template_id: int
     bucket: int
+    is_open: bool
     version: int
     is_warm: bool
     warm_version: int
@@ -54,17 +58,18 @@ def sweep_gates(services: Services, waiting_bells: int = 0) -> dict[str, int]:
     ``synced``. Raises ``StoreUnavailable``.
     """
     done = {"rung": 0, "preheated": 0, "synced": 0}
-    after = 0
+    after, now = 0, services.clock()
     while True:
         with transaction(services.engine) as connection:
-            page = connection.execute(_PAGE, {"after": after, "since": services.clock() - KEEP_AFTER_END}).all()
+            page = connection.execute(
+                _PAGE, {"after": after, "since": now - KEEP_AFTER_END, "lately": now - LATELY}
+            ).all()
         if not page:
             return done
         after = page[-1].template_id
         for gate in _look(services, page):
             if not gate.is_warm:
-                done["preheated"] += 1
-                services.post.send(preheat_template(gate.template_id))
+                done["preheated"] += _ask_for_preheat(services, gate) if gate.is_open else 0
             elif gate.warm_version < gate.version:
                 done["synced"] += 1
                 sync_template(services, gate.template_id)
@@ -73,14 +78,29 @@ def sweep_gates(services: Services, waiting_bells: int = 0) -> dict[str, int]:
                 _ring(services, gate)
 
 
+def _ask_for_preheat(services: Services, gate: _Gate) -> int:
+    """Once in a while: a preheat takes its time, and those that wait behind it would do its work again."""
+    try:
+        asked = services.redis.set(
+            BucketKeys(gate.template_id, gate.bucket).mending, "1", px=ASK_FOR_PREHEAT_MS, nx=True
+        )
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
+    if asked:
+        services.post.send(preheat_template(gate.template_id))
+    return 1 if asked else 0
+
+
 def _is_forgotten(gate: _Gate) -> bool:
     return gate.waited_ms is not None and (not gate.is_rung or gate.waited_ms > FORGOTTEN_MS)
 
 
 _PAGE = text(
-    "SELECT template_id, version, bucket_count FROM coupon_template"
+    # One archived lately may hold claims that were accepted just before.
+    "SELECT template_id, version, bucket_count, status FROM coupon_template"
     " WHERE template_id > :after AND claim_end > :since"
-    " AND status IN ('scheduled', 'active', 'paused', 'ended', 'offline')"
+    " AND (status IN ('scheduled', 'active', 'paused', 'ended', 'offline')"
+    "      OR status = 'archived' AND updated_at > :lately)"
     f" ORDER BY template_id LIMIT {CHUNK}"
 )
 
@@ -101,7 +121,16 @@ def _look(services: Services, page: Sequence[Any]) -> list[_Gate]:
         raise StoreUnavailable("Redis", str(error)) from error
     now_ms = now_s * 1000 + now_us // 1000
     return [
-        _Gate(row.template_id, bucket, row.version, bool(warm), int(version or 0), bool(rung), _waited_ms(head, now_ms))
+        _Gate(
+            row.template_id,
+            bucket,
+            row.status != "archived",
+            row.version,
+            bool(warm),
+            int(version or 0),
+            bool(rung),
+            _waited_ms(head, now_ms),
+        )
         for (row, bucket), warm, version, rung, head in zip(
             buckets, replies[0::4], replies[1::4], replies[2::4], replies[3::4], strict=True
         )

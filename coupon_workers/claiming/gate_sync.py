@@ -25,6 +25,6 @@ def _sync_bucket(services: Services, rules: GateRules, bucket: int) -> None:
     keys = BucketKeys(rules.template_id, bucket)
     lua_script("sync_template")(
         services.redis,
-        [keys.meta, keys.generation, keys.stock],
+        [keys.meta, keys.generation, keys.stock, keys.told],
         [rules.version, rules.share_of(bucket), *rules.meta()],
     )

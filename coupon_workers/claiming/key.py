@@ -65,6 +65,11 @@ class BucketKeys:
         return self._key("bell")
 
     @property
+    def told(self) -> str:
+        """String: the newest version a cold gate was told of; a build from an older one must not open it."""
+        return self._key("told")
+
+    @property
     def mending(self) -> str:
         """String with a short life: a rebuild was asked for because the gate accepted what it should have refused."""
         return self._key("mending")

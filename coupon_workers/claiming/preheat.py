@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
@@ -16,12 +17,15 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 
 from coupon_workers.claiming.gate_rules import GateRules, read_gate_rules
+from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys, bucket_of
 from coupon_workers.claiming.settle_sql import settle_lock
+from coupon_workers.claiming.settlement import drain
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import settle_claims
@@ -32,6 +36,13 @@ log = get_logger(__name__)
 PAGE = 1_000
 DAY_TTL_S = 172_800
 """Two days, as in ``lua/claim.lua``: longer than a local day and the latest rejection of a claim made in it."""
+
+SMALL_BACKLOG = 2_000
+"""Pending claims that a swap goes through in a few hundredths of a second."""
+
+BACKLOG_TURN_S = 60.0
+SWAP_TIMEOUT_MS = 30_000
+"""The swap of the longest backlog takes seconds, and giving up on it does not stop it."""
 
 _EPOCH_DAY = date(1970, 1, 1)
 _PAGES = {
@@ -48,18 +59,19 @@ _PAGES = {
 }
 
 
-def preheat_template(services: Services, template_id: int) -> int:
+def preheat_template(services: Services, template_id: int, *, wait: bool = True) -> int:
     """Rebuild every bucket of the template; returns the number of coupons loaded.
 
-    Raises ``NotFound`` when there is no such template, ``Conflict`` when it was never published, and
-    ``StoreUnavailable``: the live keys are then as they were.
+    While another preheat of the template is at work this waits for it, or leaves the work to it and returns 0 when
+    not to ``wait``. Raises ``NotFound`` when there is no such template, ``Conflict`` when it was never published, and
+    ``StoreUnavailable``: the live keys are then as they were, or cold.
     """
     with transaction(services.engine) as connection:
         rules = read_gate_rules(connection, template_id)
         if rules is None:
             _explain_absence(connection, template_id)
             raise AssertionError("unreachable")
-    return sum(_preheat_bucket(services, template_id, bucket) for bucket in range(rules.bucket_count))
+    return sum(_preheat_bucket(services, template_id, bucket, wait) for bucket in range(rules.bucket_count))
 
 
 def _explain_absence(connection: Connection, template_id: int) -> None:
@@ -69,25 +81,57 @@ def _explain_absence(connection: Connection, template_id: int) -> None:
     raise Conflict("INVALID_STATUS", f"a template that is {status} has nothing to preheat", current_status=status)
 
 
-def _preheat_bucket(services: Services, template_id: int, bucket: int) -> int:
+def _preheat_bucket(services: Services, template_id: int, bucket: int, wait: bool) -> int:
     keys = BucketKeys(template_id, bucket)
-    with transaction(services.engine) as connection:
-        # Settling takes this lock for each batch: waiting here is short, and nothing settles until the swap is done.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": settle_lock(template_id, bucket)})
-        rules = _rules_now(connection, template_id)
-        build = _Build(services, keys, rules)
+    _settle_backlog(services, keys)
+    build, swapped = _Build(services, keys), False
+    try:
+        with transaction(services.engine) as connection:
+            if not _take_turn(connection, template_id, bucket, wait):
+                return 0
+            issued = build.load_all(connection, _rules_now(connection, template_id))
+            crash_point("preheat.before_swap")
+            pending = _swap(build, connection, issued)
+            swapped = True
+    except StoreUnavailable:
+        if swapped:
+            # The session was lost, and the locks with it: others may have settled what this build has not seen.
+            build.declare_cold()
+        raise
+    finally:
         build.clear()
-        issued = sum(build.load(page) for page in _pages(connection, rules, bucket))
-        crash_point("preheat.before_swap")
-        while (pending := build.swap(rules, issued)) is None:
-            older, rules = rules, _rules_now(connection, template_id)
-            if rules.version == older.version:
-                # The live keys know a version that the database, brought back from a copy, has lost: it leads.
-                build.forget_live_version()
-        log.info("preheated", template_id=template_id, bucket=bucket, issued=issued, pending=pending)
+    log.info("preheated", template_id=template_id, bucket=bucket, issued=issued, pending=pending)
     if pending:
         services.post.send(settle_claims(template_id, bucket))
     return issued
+
+
+def _settle_backlog(services: Services, keys: BucketKeys) -> None:
+    """The swap goes through all that is pending while Redis stands still: settle first what can be settled."""
+    if stock_of(services, [keys.template_id])[keys.template_id].queued > SMALL_BACKLOG:
+        drain(services, keys.template_id, keys.bucket, turn_s=BACKLOG_TURN_S)
+
+
+def _take_turn(connection: Connection, template_id: int, bucket: int, wait: bool) -> bool:
+    """Keep other preheats out, then settling: that takes its lock for each batch, so the second wait is short."""
+    turn = {"turn": ~settle_lock(template_id, bucket), "settling": settle_lock(template_id, bucket)}
+    if wait:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:turn)"), turn)
+    elif not connection.scalar(text("SELECT pg_try_advisory_xact_lock(:turn)"), turn):
+        return False
+    connection.execute(text("SELECT pg_advisory_xact_lock(:settling)"), turn)
+    return True
+
+
+def _swap(build: _Build, connection: Connection, issued: int) -> int:
+    # Asked again right before: it also tells whether the session, and the locks with it, is still there.
+    rules = _rules_now(connection, build.template_id)
+    while (pending := build.swap(rules, issued)) is None:
+        older, rules = rules, _rules_now(connection, build.template_id)
+        if rules.version == older.version:
+            # The gate knows a version that the database, brought back from a copy, has lost: it leads.
+            build.declare_cold()
+    return pending
 
 
 def _rules_now(connection: Connection, template_id: int) -> GateRules:
@@ -116,32 +160,44 @@ def _pages(connection: Connection, rules: GateRules, bucket: int) -> Iterator[li
 
 
 class _Build:
-    """The shadow keys of one bucket, from empty to swapped."""
+    """The shadow keys of one bucket, from empty to swapped. Each build has its own, so that no two can mix."""
 
-    def __init__(self, services: Services, keys: BucketKeys, rules: GateRules) -> None:
+    def __init__(self, services: Services, keys: BucketKeys) -> None:
         self._redis = services.redis
+        self._patient_redis = make_redis(services.settings, timeout_ms=SWAP_TIMEOUT_MS)
+        self._now = services.clock()
         self._keys = keys
-        today = local_day_number(services.clock(), rules.timezone)
-        # Yesterday too: a claim accepted before midnight may still be rejected. Tomorrow: clocks differ a little.
-        self._days = [today - 1, today, today + 1] if rules.per_user_daily_limit is not None else []
-        self._shadow_takers = keys.shadow("takers")
-        self._shadow_requests = keys.shadow("requests")
-        self._shadow_days = keys.shadow("day:")
+        self._name = secrets.token_hex(8)
+        self._days: list[int] = []
+        self._shadow_takers = keys.shadow(f"{self._name}:takers")
+        self._shadow_requests = keys.shadow(f"{self._name}:requests")
+        self._shadow_days = keys.shadow(f"{self._name}:day:")
+
+    @property
+    def template_id(self) -> int:
+        """The template that is built."""
+        return self._keys.template_id
 
     def clear(self) -> None:
-        """Forget what a build that did not end has left."""
+        """Forget the shadow, if it was not swapped; without Redis it goes by itself."""
         days = [f"{self._shadow_days}{day}" for day in self._days]
-        try:
+        with suppress(RedisError):
             self._redis.unlink(self._shadow_takers, self._shadow_requests, *days)
+        self._patient_redis.close()
+
+    def declare_cold(self) -> None:
+        """Have the gate refuse claims until a swap, which then asks for no version."""
+        try:
+            self._redis.unlink(self._keys.generation, self._keys.told)
         except RedisError as error:
             raise StoreUnavailable("Redis", str(error)) from error
 
-    def forget_live_version(self) -> None:
-        """Declare the live keys cold: claims are refused until the swap, which then asks for no version."""
-        try:
-            self._redis.unlink(self._keys.generation)
-        except RedisError as error:
-            raise StoreUnavailable("Redis", str(error)) from error
+    def load_all(self, connection: Connection, rules: GateRules) -> int:
+        """Load every coupon and rejection of the bucket; returns how many were issued."""
+        today = local_day_number(self._now, rules.timezone)
+        # Yesterday too: a claim accepted before midnight may still be rejected. Tomorrow: clocks differ a little.
+        self._days = [today - 1, today, today + 1] if rules.per_user_daily_limit is not None else []
+        return sum(self.load(page) for page in _pages(connection, rules, self._keys.bucket))
 
     def load(self, page: list[Any]) -> int:
         """Add a page of rows; returns how many were issued coupons."""
@@ -168,7 +224,7 @@ class _Build:
         except RedisError as error:
             raise StoreUnavailable("Redis", str(error)) from error
         reply = lua_script("swap_shadow")(
-            self._redis,
+            self._patient_redis,
             [
                 keys.meta,
                 keys.generation,
@@ -181,12 +237,13 @@ class _Build:
                 self._shadow_takers,
                 self._shadow_requests,
                 self._shadow_days,
+                keys.told,
             ],
             [
                 rules.version,
                 rules.share_of(keys.bucket),
                 issued,
-                secrets.token_hex(8),
+                self._name,
                 ",".join(map(str, self._days)),
                 DAY_TTL_S,
                 *rules.meta(),

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from coupon_workers.access.api_key import create_key
-from coupon_workers.checking.verdict_table import fact_table, verdict_table
+from coupon_workers.checking.verdict_table import fact_table, verdict_line, verdict_table
 from coupon_workers.embedded.output import LogFolder
 from coupon_workers.embedded.readiness import wait_until_ready
 from coupon_workers.embedded.running_system import HTTP_PORT, READY_TIMEOUT_S, RunningSystem
@@ -34,7 +34,7 @@ from coupon_workers.load.outcome_count import gate_now
 from coupon_workers.load.pause_window import PauseWindow
 from coupon_workers.load.process_killer import ProcessKiller
 from coupon_workers.load.progress_bar import ProgressBar
-from coupon_workers.load.run_report import RunReport, report_run
+from coupon_workers.load.run_report import RunReport, report_run, rules_of_a_run
 from coupon_workers.load.settled import wait_until_settled
 from coupon_workers.load.template_making import open_templates
 from coupon_workers.runtime.clock import utc_now
@@ -59,7 +59,7 @@ class DemoOptions:
     kill_every_s: float | None
 
 
-@click.command()
+@click.command(short_help="Hold a flash sale on own servers, check every rule.")
 @click.option(
     "--claims", type=click.IntRange(min=FEWEST_CLAIMS), default=24_000, show_default=True, help="Claims to send."
 )
@@ -83,7 +83,8 @@ def demo(
     """Hold a flash sale on servers of our own and check every rule.
 
     Starts everything, publishes a hot template (stock 2,000) and some quiet ones, sends claims over HTTP with repeats,
-    retries and a pause in the middle, waits for empty queues, and reports. Exits 1 when a rule is broken.
+    retries and a pause in the middle, waits for empty queues, and reports. Exits 1 when a rule is broken, 130 when it
+    is interrupted.
     """
     if rate is None and kill_every_s is not None:
         rate = claims / _KILLED_LOAD_S
@@ -92,7 +93,7 @@ def demo(
     with _folder(data_dir) as folder:
         began = time.monotonic()
         report = run_demo(folder, DemoOptions(claims, seed, concurrency, rate, kill_every_s), console)
-        console.print(f"{'all rules hold' if report.holds else 'BROKEN'} after {time.monotonic() - began:.0f} s")
+        click.echo(verdict_line(report.verdicts, after_s=time.monotonic() - began))
         if not report.holds:
             raise CouponWorkersError("a rule is broken")
 
@@ -166,7 +167,9 @@ class _Run:
         """Make the templates, send the claims, wait for empty queues, judge."""
         templates = demo_templates(utc_now(), self._name, self._options.claims)
         with AdminClient(self._address) as client:
-            template_ids = open_templates(client, [template.body for template in templates], run=self._name)
+            with ProgressBar() as bar:
+                bodies = [template.body for template in templates]
+                template_ids = open_templates(client, bodies, run=self._name, planned=bar.counts_up)
         since = gate_now(self._services)
         plan = demo_plan(templates, template_ids, claims=self._options.claims, seed=self._options.seed)
         pause = PauseWindow(
@@ -183,7 +186,7 @@ class _Run:
                 int(template_id): None if template.paused and self.killed else template.expected
                 for template_id, template in zip(template_ids, templates, strict=True)
             }
-            return report_run(self._services, history, expected, since, begins=bar.names("checking"))
+            return report_run(self._services, history, expected, since, begins=bar.names("checking", rules_of_a_run()))
 
     def _send(self, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> ClaimHistory:
         with ClaimClient(self._address, connections=self._options.connections) as client:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 from sqlalchemy import Engine
 
 from coupon_workers.access.api_key import KeyRecord, create_key, list_keys, revoke_key
 from coupon_workers.access.principal import SCOPES
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import DATABASE, cli_settings
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import make_engine
 
 _PAGE = 200
+_LONGEST_NAME = 32
+"""Characters of a name in the table."""
+
+_WIDE = 200
+"""Columns: a row stays one line, also in a narrow terminal or a file."""
 
 
-@click.group()
+@click.group(short_help="Create, list and revoke API keys.")
 def keys() -> None:
     """API keys: who may call, with which scope."""
 
@@ -38,15 +47,44 @@ def create(name: str, scopes: tuple[str, ...], signed: bool) -> None:
 
 
 @keys.command("list")
-def list_() -> None:
-    """Show the keys, newest first; what opens something is kept nowhere."""
-    table = Table(Column("key id", no_wrap=True), "name", "scopes", "signed", "created", "revoked")
+@click.option("--all", "revoked_too", is_flag=True, help="The revoked ones too.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, in the form of GET /v1/api-keys.")
+def list_(revoked_too: bool, as_json: bool) -> None:
+    """Show the keys that are valid, newest first, in UTC; what opens something is kept nowhere."""
     with _engine() as engine:
-        for key in _all_keys(engine):
-            revoked = rfc3339(key.revoked_at) if key.revoked_at else ""
-            signed = "yes" if key.signed else ""
-            table.add_row(key.key_id, key.name, " ".join(key.scopes), signed, rfc3339(key.created_at), revoked)
-    Console().print(table)
+        shown = [key for key in _all_keys(engine) if revoked_too or key.revoked_at is None]
+    if as_json:
+        click.echo(json.dumps([_fields(key) for key in shown], ensure_ascii=False))
+        return
+    console = Console()
+    console.width = max(console.width, _WIDE)
+    console.print(_table(shown, revoked_too))
+
+
+def _table(shown: Sequence[KeyRecord], revoked_too: bool) -> Table:
+    headings = ("key id", "name", "scopes", "signed", "created", *(("revoked",) if revoked_too else ()))
+    columns = [Column(heading, no_wrap=True, max_width=_LONGEST_NAME) for heading in headings]
+    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+    for key in shown:
+        signed = "yes" if key.signed else ""
+        times = (_minute(key.created_at), *((_minute(key.revoked_at),) if revoked_too else ()))
+        table.add_row(key.key_id, escape(key.name), " ".join(key.scopes), signed, *times)
+    return table
+
+
+def _minute(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M}" if at else ""
+
+
+def _fields(key: KeyRecord) -> dict[str, object]:
+    return {
+        "key_id": key.key_id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "signed": key.signed,
+        "created_at": rfc3339(key.created_at),
+        "revoked_at": rfc3339(key.revoked_at) if key.revoked_at else None,
+    }
 
 
 @keys.command()
@@ -67,7 +105,7 @@ def _all_keys(engine: Engine) -> Iterator[KeyRecord]:
 
 @contextmanager
 def _engine() -> Iterator[Engine]:
-    engine = make_engine(cli_settings())
+    engine = make_engine(cli_settings(DATABASE))
     try:
         yield engine
     finally:

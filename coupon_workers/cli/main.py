@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import signal
 from typing import Any
 
 import click
 
 from coupon_workers.errors import CouponWorkersError, SettingsError
+from coupon_workers.runtime.unknown_setting import untold_unknown_settings
 
 COMMANDS = {
     "up": ("coupon_workers.cli.up", "up"),
@@ -24,6 +26,9 @@ COMMANDS = {
 """Name → module and attribute, in the order in which the help shows them."""
 
 
+_INTERRUPTED = 128 + signal.SIGINT
+
+
 class _BadSetting(click.ClickException):
     exit_code = 2  # as for a wrong option
 
@@ -31,7 +36,7 @@ class _BadSetting(click.ClickException):
 class LazyGroup(click.Group):
     """A group whose commands are imported one at a time: a command pays for what it needs, and one that cannot be
     loaded does not take the others with it. Errors of ours end any command with one line on standard error: exit 2
-    for a bad setting, as for a wrong option, else 1."""
+    for a bad setting, as for a wrong option, else 1; Ctrl-C ends it with 130, as a shell would say."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names."""
@@ -49,12 +54,17 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+        """Run the command that was asked for, after a warning of variables that are no settings."""
+        for sentence in untold_unknown_settings():
+            click.echo(f"Warning: {sentence}", err=True)
         try:
             return super().invoke(ctx)
         except CouponWorkersError as error:
             failure = _BadSetting if isinstance(error, SettingsError) else click.ClickException
             raise failure(" ".join(str(error).split())) from None
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(_INTERRUPTED)
 
 
 def _missing(name: str, error: ImportError) -> click.Command:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import DATABASE, cli_settings
 from coupon_workers.runtime.database import database_errors, make_engine
 from coupon_workers.schema.migration import current_revision, upgrade
 
 
-@click.command()
+@click.command(short_help="Bring the database to the newest schema.")
 def migrate() -> None:
     """Bring the database to the newest schema. Does nothing when it is there; safe while others start too."""
-    engine = make_engine(cli_settings())
+    engine = make_engine(cli_settings(DATABASE))
     try:
         with database_errors():
             before = current_revision(engine)

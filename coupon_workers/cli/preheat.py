@@ -15,14 +15,26 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.services import Services
 
+_LARGEST_ID = 2**63 - 1
 _CLAIMABLE = text("""
     SELECT template_id FROM coupon_template
      WHERE status IN ('scheduled', 'active', 'paused') AND claim_end > now() ORDER BY template_id
 """)
 
 
-@click.command()
-@click.argument("template_ids", nargs=-1, type=click.IntRange(min=1), metavar="[TEMPLATE_ID]...")
+class _TemplateId(click.ParamType):
+    name = "template id"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Raises ``UsageError`` when it cannot be one."""
+        text = str(value)
+        if not (text.isascii() and text.isdecimal() and 0 < int(text) <= _LARGEST_ID):
+            raise click.UsageError(f"{text!r} is no template id; ids are whole numbers, as the API shows them")
+        return int(text)
+
+
+@click.command(short_help="Rebuild templates in Redis from PostgreSQL.")
+@click.argument("template_ids", nargs=-1, type=_TemplateId(), metavar="[TEMPLATE_ID]...")
 @click.option("--all", "every", is_flag=True, help="Every template that can be claimed now or later.")
 def preheat(template_ids: tuple[int, ...], every: bool) -> None:
     """Rebuild the gate of templates from the database; safe at any time, also under traffic.
@@ -32,7 +44,7 @@ def preheat(template_ids: tuple[int, ...], every: bool) -> None:
     if bool(template_ids) == every:
         raise click.UsageError("name templates, or say --all")
     services = make_services(cli_settings())
-    problems = preheat_each(services, claimable_templates(services) if every else template_ids)
+    problems = preheat_each(services, claimable_templates(services) if every else tuple(dict.fromkeys(template_ids)))
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -57,8 +69,14 @@ def preheat_each(services: Services, template_ids: tuple[int, ...]) -> list[str]
         for template_id in template_ids:
             try:
                 coupons += preheat_template(services, template_id)
-            except (NotFound, Conflict) as error:
+            except NotFound as error:
+                problems.append(str(error))
+            except Conflict as error:
                 problems.append(f"template {template_id}: {error}")
             step()
-    click.echo(f"{len(template_ids) - len(problems):,} templates warm, {coupons:,} coupons loaded")
+    click.echo(f"{_number(len(template_ids) - len(problems), 'template')} warm, {_number(coupons, 'coupon')} loaded")
     return problems
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

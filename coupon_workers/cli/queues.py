@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
 import click
 from rich.console import Console
 from rich.table import Column, Table
 
-from coupon_workers.cli.connect import cli_settings
-from coupon_workers.runtime.broker_queues import BrokerQueues
+from coupon_workers.cli.connect import BROKER, STOCK, cli_settings
+from coupon_workers.runtime.broker_queues import BrokerQueues, QueueDepth
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.dead_letter import discard_dead_letter, list_dead_letters, replay_dead_letter
-from coupon_workers.runtime.queue_depth import pending_depths
+from coupon_workers.runtime.queue_depth import PendingDepth, pending_depths
 from coupon_workers.runtime.redis_client import make_redis
 
 _MOST_TEMPLATES = 20
 _MOST_LETTERS = 200
 
 
-@click.command()
-def queues() -> None:
+@click.command(short_help="Show what waits, and for how long.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, in the form of GET /v1/queues.")
+def queues(as_json: bool) -> None:
     """Show the depth and age of the queues, and the accepted claims that wait to be settled."""
-    settings = cli_settings()
+    settings = cli_settings(STOCK, BROKER)
+    depths = BrokerQueues(settings).depths()
+    pending = pending_depths(make_redis(settings))
+    total = sum(bucket.depth for bucket in pending)
+    if as_json:
+        claims = [{**asdict(bucket), "template_id": str(bucket.template_id)} for bucket in pending]
+        queued = [asdict(queue) for queue in depths]
+        click.echo(json.dumps({"queues": queued, "pending_claims": claims, "pending_total": total}))
+        return
+    console = Console()
+    console.print(_message_table(depths))
+    console.print(_claim_table(pending, total))
+
+
+def _message_table(depths: Sequence[QueueDepth]) -> Table:
     messages = Table("queue", "waiting", "oldest", "delayed", "in work", "dead letters", title="messages")
-    for queue in BrokerQueues(settings).depths():
+    for queue in depths:
         in_work = "" if queue.in_work is None else str(queue.in_work)
         messages.add_row(
             queue.name, str(queue.depth), _age(queue.age_ms), str(queue.delayed), in_work, str(queue.dead_letters)
         )
-    pending = pending_depths(make_redis(settings))
-    total = sum(bucket.depth for bucket in pending)
+    return messages
+
+
+def _claim_table(pending: Sequence[PendingDepth], total: int) -> Table:
     claims = Table("template", "bucket", "waiting", "oldest", title=f"claims that wait: {total}")
     for bucket in pending[:_MOST_TEMPLATES]:
         claims.add_row(str(bucket.template_id), str(bucket.bucket), str(bucket.depth), _age(bucket.oldest_age_ms))
-    console = Console()
-    console.print(messages)
-    console.print(claims)
+    return claims
 
 
-@click.group("dead-letters")
+@click.group("dead-letters", short_help="List, replay or discard messages given up.")
 def dead_letters() -> None:
     """Messages that were given up: look at them, send them again, or throw them away."""
 
@@ -46,7 +65,7 @@ def dead_letters() -> None:
 def list_() -> None:
     """Show them queue by queue, the latest first."""
     table = Table(Column("id", no_wrap=True), "queue", "task", "arguments", "failed with", "since")
-    for letter in list_dead_letters(BrokerQueues(cli_settings()).redis, limit=_MOST_LETTERS):
+    for letter in list_dead_letters(BrokerQueues(cli_settings(BROKER)).redis, limit=_MOST_LETTERS):
         arguments = " ".join(map(str, letter.args or ()))
         table.add_row(
             letter.id, letter.queue, letter.actor or "?", arguments, letter.error or "", rfc3339(letter.died_at)
@@ -58,7 +77,7 @@ def list_() -> None:
 @click.argument("message_id")
 def replay(message_id: str) -> None:
     """Send it to its queue again, as new."""
-    replay_dead_letter(BrokerQueues(cli_settings()).redis, message_id)
+    replay_dead_letter(BrokerQueues(cli_settings(BROKER)).redis, message_id)
     click.echo(f"{message_id} sent again", err=True)
 
 
@@ -66,7 +85,7 @@ def replay(message_id: str) -> None:
 @click.argument("message_id")
 def discard(message_id: str) -> None:
     """Throw it away for good."""
-    discard_dead_letter(BrokerQueues(cli_settings()).redis, message_id)
+    discard_dead_letter(BrokerQueues(cli_settings(BROKER)).redis, message_id)
     click.echo(f"{message_id} discarded", err=True)
 
 

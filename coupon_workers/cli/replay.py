@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from coupon_workers.access.api_key import create_key, revoke_key
-from coupon_workers.checking.verdict_table import fact_table, verdict_table
+from coupon_workers.checking.verdict_table import fact_table, verdict_line, verdict_table
 from coupon_workers.cli.connect import cli_settings
 from coupon_workers.errors import InvalidInput
 from coupon_workers.load.admin_client import AdminClient
@@ -26,7 +25,7 @@ from coupon_workers.load.outcome_count import gate_now
 from coupon_workers.load.progress_bar import ProgressBar
 from coupon_workers.load.receipt import ReceiptCount
 from coupon_workers.load.receipt_plan import ReceiptPlan, plan_receipts, template_body
-from coupon_workers.load.run_report import RunReport, report_run
+from coupon_workers.load.run_report import RunReport, report_run, rules_of_a_run
 from coupon_workers.load.settled import wait_until_settled
 from coupon_workers.load.template_making import open_templates
 from coupon_workers.runtime.clock import rfc3339, utc_now
@@ -39,7 +38,7 @@ _ADMIN_CONNECTIONS = 8
 _SALE = timedelta(days=365)
 
 
-@click.command()
+@click.command(short_help="Claim over HTTP from a CSV of receipts.")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, readable=True))
 @click.option("--stock", type=click.IntRange(1, 10**9), default=100, show_default=True, help="Coupons a template.")
 @click.option("--limit", type=click.IntRange(1, 10**9), default=1, show_default=True, help="Coupons a user.")
@@ -84,11 +83,14 @@ def run_replay(
                 int(template_ids[coupon_id]): template.expected for coupon_id, template in plan.templates.items()
             }
             wait_until_settled(services, frozenset(expected), left=bar.counts_down("settling"))
-            report = report_run(services, client.history, expected, since, begins=bar.names("checking"))
+            report = report_run(
+                services, client.history, expected, since, begins=bar.names("checking", rules_of_a_run())
+            )
     console.print(load_table(report.counts, report.outcomes))
     console.print(_template_table(plan, template_ids, report))
     console.print(verdict_table(report.verdicts))
     console.print(fact_table(report.facts))
+    click.echo(verdict_line(report.verdicts))
     return report
 
 
@@ -113,15 +115,15 @@ def _open(address: Address, plan: ReceiptPlan, bar: ProgressBar) -> dict[str, st
     ]
     run = f"replay-{secrets.token_hex(8)}"
     with AdminClient(address, connections=_ADMIN_CONNECTIONS) as client:
-        template_ids = open_templates(client, bodies, run=run, planned=partial(bar.counts_up, "making templates"))
+        template_ids = open_templates(client, bodies, run=run, planned=bar.counts_up)
     return dict(zip(plan.templates, template_ids, strict=True))
 
 
 def _row_table(count: ReceiptCount) -> Table:
-    table = Table(title="Rows", title_justify="left")
-    table.add_column("")
-    table.add_column("count", justify="right")
-    table.add_column("first rows")
+    table = Table(title="Rows of the file", title_justify="left")
+    table.add_column("what they are")
+    table.add_column("rows", justify="right")
+    table.add_column("line numbers of the first")
     table.add_row("receipts", f"{count.read:,}", "")
     for kind, reasons in (("skipped", count.skipped), ("bad", count.bad)):
         for reason, rows in reasons.most_common():

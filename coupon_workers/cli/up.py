@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -13,16 +15,22 @@ from coupon_workers.embedded.output import LogFolder, PrefixedOutput
 from coupon_workers.embedded.procfile import read_procfile
 from coupon_workers.embedded.running_system import RunningSystem
 from coupon_workers.errors import CouponWorkersError
-from coupon_workers.runtime.settings import read_settings
+from coupon_workers.runtime.settings import PREFIX, Settings, read_settings
 
+LOG_FORMAT = f"{PREFIX}LOG_FORMAT"
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_HINTS = """
+  the API's reference   {base_url}/docs
+  a key                 coupon-workers keys create --name NAME --scope admin --scope storefront
+  stop                  Ctrl-C; the data stay
+"""
 
 
 class _Stop(BaseException):
     """Somebody wants us to stop. Not an ``Exception``, so that nothing on its way takes it for a failure."""
 
 
-@click.command()
+@click.command(short_help="Run everything on this machine; Ctrl-C stops it.")
 @click.option(
     "--procfile",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -34,7 +42,8 @@ def up(procfile: Path | None, log_dir: Path | None) -> None:
 
     Prints one line, `ready http://HOST:PORT`, when every process answers. Servers whose address is set
     (COUPON_DATABASE_URL, COUPON_REDIS_URL, COUPON_BROKER_URL) are used as they are; the others are started, with their
-    data in COUPON_DATA_DIR. The logs of all processes go to standard error.
+    data in COUPON_DATA_DIR. The logs of all processes go to standard error: for people when that is a terminal and
+    COUPON_LOG_FORMAT is unset, else as JSON.
     """
     try:
         run_up(procfile, log_dir)
@@ -47,13 +56,22 @@ def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:
 
     Raises ``CouponWorkersError`` when it cannot be started.
     """
+    settings = read_settings()
+
+    def raise_stop(number: int, frame: FrameType | None) -> None:
+        _ignore_signals()  # the way out has a deadline of its own; a second Ctrl-C must not cut it short
+        _tell_stopping(settings.data_dir)
+        raise _Stop
+
     for number in _STOP_SIGNALS:
-        signal.signal(number, _raise_stop)
+        signal.signal(number, raise_stop)
     try:
-        system = _system(procfile, log_dir)
+        system = _system(settings, procfile, log_dir)
         try:
             system.start()
             print(f"ready {system.base_url}", flush=True)
+            if sys.stderr.isatty():
+                click.echo(_HINTS.format(base_url=system.base_url), err=True)
             while True:
                 signal.pause()
         finally:
@@ -63,20 +81,22 @@ def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:
         return
 
 
-def _system(procfile: Path | None, log_dir: Path | None) -> RunningSystem:
-    settings = read_settings()
+def _system(settings: Settings, procfile: Path | None, log_dir: Path | None) -> RunningSystem:
+    for_people = log_dir is None and sys.stderr.isatty() and "log_format" not in settings.model_fields_set
     return RunningSystem(
         settings.data_dir,
         host=settings.http_host,
         port=settings.http_port,
+        overrides={LOG_FORMAT: "console"} if for_people else None,
         procfile=read_procfile(procfile) if procfile else None,
         output=LogFolder(log_dir) if log_dir else PrefixedOutput(sys.stderr),
     )
 
 
-def _raise_stop(number: int, frame: FrameType | None) -> None:
-    _ignore_signals()  # the way out has a deadline of its own; a second Ctrl-C must not cut it short
-    raise _Stop
+def _tell_stopping(data_dir: Path) -> None:
+    """Past the buffers: a signal may have come in the middle of a line."""
+    with suppress(OSError):
+        os.write(2, f"stopping… (data kept in {data_dir.resolve()})\n".encode())
 
 
 def _ignore_signals() -> None:

@@ -16,15 +16,18 @@ _UPDATE_EACH = 100
 
 
 class ProgressBar:
-    """A line for each stage. Use it in a ``with`` block."""
+    """A line for each stage, on a terminal only. Use it in a ``with`` block, at whose end each says that it is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        self._ends: list[Callable[[], None]] = []
         self._progress = Progress(
             TextColumn("{task.description:<28}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=console,
+            disable=not console.is_terminal,  # a log or a mail needs no bars
         )
 
     def counts_up(self, what: str, total: int) -> Callable[[], None]:
@@ -38,6 +41,7 @@ class ProgressBar:
             if done % _UPDATE_EACH == 0 or done == total:
                 self._progress.update(task, completed=done)
 
+        self._ends.append(lambda: self._progress.update(task, description=f"{what} done", completed=done))
         return step
 
     def counts_down(self, what: str) -> Callable[[int], None]:
@@ -50,11 +54,12 @@ class ProgressBar:
             total = max(total, count)
             self._progress.update(task, total=total, completed=total - count)
 
+        self._ends.append(lambda: self._progress.update(task, description=f"{what} done"))
         return left
 
-    def names(self, what: str) -> Callable[[Invariant], None]:
-        """A stage of named steps: the name of the one that begins is shown."""
-        task = self._progress.add_task(what, total=None)
+    def names(self, what: str, total: int) -> Callable[[Invariant], None]:
+        """A stage of ``total`` named steps: the name of the one that begins is shown."""
+        task = self._progress.add_task(what, total=total)
         begun = -1
 
         def begins(invariant: Invariant) -> None:
@@ -62,6 +67,7 @@ class ProgressBar:
             begun += 1
             self._progress.update(task, description=f"{what} {invariant.name}", completed=begun)
 
+        self._ends.append(lambda: self._progress.update(task, description=f"{what} done", completed=begun + 1))
         return begins
 
     def __enter__(self) -> Self:
@@ -69,4 +75,7 @@ class ProgressBar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            for end in self._ends:
+                end()
         self._progress.stop()

@@ -96,7 +96,7 @@ def _header(names: Sequence[str]) -> list[str]:
     header = [name.strip() for name in names]
     missing = [name for name in COLUMNS if name not in header]
     if missing:
-        raise InvalidInput([(name, "the file has no such column") for name in missing])
+        raise InvalidInput([("header", f"the file has no column {', '.join(missing)}")])
     return header
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
-from coupon_workers.checking.report import Invariant, Verdict, check_all, judge
+from coupon_workers.checking.report import Invariant, Verdict, check_all, invariants, judge
 from coupon_workers.checking.told_claim import told_claims_ended
 from coupon_workers.load.consistency import inconsistencies, told_claims
 from coupon_workers.load.history import ClaimHistory
@@ -17,6 +17,8 @@ from coupon_workers.load.tally import Tally, tally
 from coupon_workers.runtime.services import Services
 
 Begins = Callable[[Invariant], None]
+
+_CLIENT_RULES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class RunReport:
     def holds(self) -> bool:
         """Whether every rule held."""
         return all(verdict.holds for verdict in self.verdicts)
+
+
+def rules_of_a_run() -> int:
+    """How many rules ``report_run`` asks."""
+    return len(invariants()) + _CLIENT_RULES
 
 
 def report_run(

@@ -17,23 +17,27 @@ def _nothing() -> None:
     pass
 
 
+def _untold(what: str, templates: int) -> Heard:
+    return _nothing
+
+
 def open_templates(
-    client: AdminClient, bodies: Sequence[Body], *, run: str, planned: Callable[[int], Heard] = lambda calls: _nothing
+    client: AdminClient, bodies: Sequence[Body], *, run: str, planned: Callable[[str, int], Heard] = _untold
 ) -> list[str]:
     """Make the templates that do not exist yet, publish the drafts among all, and return their ids in order.
 
     Each body has a ``template_no``, by which an earlier run's template is found again. ``run`` names this run in each
-    ``Idempotency-Key``. ``planned`` is told how many calls it takes, and returns what is called after each. Raises
-    ``UnexpectedAnswer``.
+    ``Idempotency-Key``. ``planned`` is told of how many templates are made, then published, if any, and returns what is
+    called after each. Raises ``UnexpectedAnswer``.
     """
     numbers = [str(body["template_no"]) for body in bodies]
     known = _known(client, frozenset(numbers))
     missing = [body for body in bodies if body["template_no"] not in known]
-    old_drafts = [template for template in known.values() if template["status"] == "draft"]
-    heard = planned(2 * len(missing) + len(old_drafts))
+    heard = planned("making templates", len(missing)) if missing else None
     made = client.ask_all([_creation(body, run) for body in missing], heard)
     known |= {template["template_no"]: template for template in made}
     drafts = [known[number]["template_id"] for number in numbers if known[number]["status"] == "draft"]
+    heard = planned("publishing templates", len(drafts)) if drafts else None
     client.ask_all([_publication(template_id, run) for template_id in drafts], heard)
     return [str(known[number]["template_id"]) for number in numbers]
 

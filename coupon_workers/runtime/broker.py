@@ -24,6 +24,9 @@ ALWAYS = 1_000_000
 PUBLISH_TIMEOUT_MS = 1_000
 """A front does not hold a customer's answer up for a doorbell."""
 
+RABBIT_HEARTBEAT_S = 15
+"""A RabbitMQ not heard of for this long, and pika's five seconds more, is lost."""
+
 WORKER_TIMEOUT_MS = 5_000
 TIME_LIMIT_MS = 600_000
 
@@ -36,10 +39,13 @@ def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
     if settings.broker_url is None:
         raise StoreUnavailable("broker", "COUPON_BROKER_URL is not set and no embedded server runs")
     url = settings.broker_url.get_secret_value()
+    timeout_ms = WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS
     if url.startswith("amqp"):
         # Confirms are off as shipped, and a kill then loses every message that was still on its way.
-        return QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
-    client = client_without_retries(url, WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS)
+        rabbit = QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
+        rabbit.limit_waiting(timeout_ms)
+        return rabbit
+    client = client_without_retries(url, timeout_ms)
     return PoisonProofRedisBroker(
         client=client,
         middleware=_middleware(client),
@@ -63,6 +69,16 @@ def _middleware(client: redis.Redis | None) -> list[Middleware]:
 
 class QuorumBroker(RabbitmqBroker):
     """RabbitMQ with quorum queues: replicated, and with a cap on deliveries of their own."""
+
+    def limit_waiting(self, timeout_ms: int) -> None:
+        """Wait for a connection, and for one that the server holds up, no longer than this.
+
+        For a confirmation pika waits as long as the server is heard of: see ``runtime/timed_post.py``.
+        """
+        for server in self.parameters if isinstance(self.parameters, list) else [self.parameters]:
+            server.socket_timeout = server.stack_timeout = server.blocked_connection_timeout = timeout_ms / 1000
+            server.connection_attempts = 1
+            server.heartbeat = RABBIT_HEARTBEAT_S
 
     def _build_queue_arguments(self, queue_name: str) -> dict[str, Any]:
         arguments: dict[str, Any] = super()._build_queue_arguments(  # type: ignore[no-untyped-call]  # likewise

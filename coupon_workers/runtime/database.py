@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import BoundedSemaphore
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, QueuePool, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -20,9 +21,37 @@ IDLE_IN_TRANSACTION_MS = 30_000
 CONNECT_TIMEOUT_S = 3
 POOL_WAIT_S = 5
 
+TCP_USER_TIMEOUT_MS = 10_000
+"""Data that was sent and is not acknowledged for this long ends the connection: keepalives do not run meanwhile. Unix
+sockets have no such thing."""
 
-def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
+
+FRONT_WAITING = 16
+"""Threads of a front that may wait for a connection at once. A PostgreSQL that hangs holds those and the few that have
+one, and the other threads go on accepting claims."""
+
+
+class FrontPool(QueuePool):
+    """A pool at which ``FRONT_WAITING`` threads wait, at most: the next one is told at once that there is none."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._places = BoundedSemaphore(FRONT_WAITING)
+
+    def connect(self) -> PoolProxiedConnection:
+        """A connection, made or waited for. Raises ``NoFreeConnection`` when too many wait, or for too long."""
+        if not self._places.acquire(blocking=False):
+            raise NoFreeConnection("too many wait for a connection")
+        try:
+            return super().connect()
+        finally:
+            self._places.release()
+
+
+def make_engine(settings: Settings, *, pool_size: int | None = None, for_front: bool = False) -> Engine:
     """An engine for ``settings.database_url``. Make it after a fork, never before.
+
+    ``for_front``: no more than ``FRONT_WAITING`` threads wait for a connection.
 
     Raises ``StoreUnavailable`` when no URL is set.
     """
@@ -41,9 +70,11 @@ def make_engine(settings: Settings, *, pool_size: int | None = None) -> Engine:
         "keepalives_idle": 10,
         "keepalives_interval": 3,
         "keepalives_count": 3,
+        "tcp_user_timeout": TCP_USER_TIMEOUT_MS,
     }
     return create_engine(
         make_url(settings.database_url.get_secret_value()).set(drivername="postgresql+psycopg2"),
+        poolclass=FrontPool if for_front else QueuePool,
         pool_size=pool_size or settings.database_pool,
         max_overflow=2,
         pool_timeout=POOL_WAIT_S,

@@ -11,6 +11,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock, Thread
+from typing import Literal
 
 from redis.exceptions import RedisError
 from sqlalchemy import func, select, text
@@ -52,9 +53,12 @@ class Health:
     parts: Mapping[str, Part]
 
     @property
-    def is_ready(self) -> bool:
-        """Whether nothing is down."""
-        return all(part.state != "down" for part in self.parts.values())
+    def status(self) -> Literal["ok", "degraded", "down"]:
+        """``down`` without Redis alone: claims are accepted without PostgreSQL and without the broker (DESIGN 6), and a
+        balancer that took every front away would stop them."""
+        if self.parts["redis"].state == "down":
+            return "down"
+        return "degraded" if any(part.state == "down" for part in self.parts.values()) else "ok"
 
 
 class HealthCheck:

@@ -11,6 +11,7 @@ from coupon_workers.runtime.dramatiq_post import DramatiqPost
 from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.timed_post import TimedPost
 from coupon_workers.runtime.worker_number import LeasedIds
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def make_services(settings: Settings, *, broker: Broker | None = None) -> Servic
     client = make_redis(settings)
     return Services(
         settings=settings,
-        engine=make_engine(settings),
+        engine=make_engine(settings, for_front=broker is None),
         redis=client,
-        post=DramatiqPost(broker or make_broker(settings, for_workers=False)),
+        post=DramatiqPost(broker) if broker else TimedPost(DramatiqPost(make_broker(settings, for_workers=False))),
         next_id=LeasedIds(client).next_id,
         clock=utc_now,
     )

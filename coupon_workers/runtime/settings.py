@@ -108,7 +108,12 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         problems = [
-            f"{PREFIX}{str(problem['loc'][0]).upper()}: {problem['msg']}" if problem["loc"] else problem["msg"]
+            ": ".join(
+                [
+                    *(f"{PREFIX}{str(place).upper()}" for place in problem["loc"][:1]),
+                    problem["msg"].removeprefix("Value error, "),
+                ]
+            )
             for problem in error.errors(include_input=False, include_url=False)
         ]
         raise SettingsError("; ".join(problems)) from None

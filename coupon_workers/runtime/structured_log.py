@@ -10,6 +10,7 @@ import structlog
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.unknown_setting import untold_unknown_settings
 
 LONGEST_TEXT = 10_000
 """Characters of one value: a message of megabytes that fails is not written into the log."""
@@ -24,8 +25,27 @@ def get_logger(name: str) -> Any:
     return structlog.get_logger(name)
 
 
-def configure_logs(settings: Settings) -> None:
-    """Send all logs of this process, ours and the libraries', to stderr in the form the settings name."""
+class _StandardErrorHandler(logging.StreamHandler[Any]):
+    """Writes to what is standard error at that moment: a progress bar puts itself before it for a while."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: Any) -> None:
+        raise AttributeError("the stream is standard error")
+
+
+def configure_logs(settings: Settings, *, for_good: bool = True) -> None:
+    """Send all logs of this process, ours and the libraries', to stderr in the form the settings name.
+
+    ``for_good``: loggers keep what they find at first use, which is faster; otherwise they may be configured again.
+    Variables that are no settings are warned of, once in a tree of processes.
+    """
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -42,9 +62,9 @@ def configure_logs(settings: Settings) -> None:
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
+        cache_logger_on_first_use=for_good,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StandardErrorHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -60,6 +80,8 @@ def configure_logs(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
+    for sentence in untold_unknown_settings():
+        get_logger(__name__).warning(sentence)
 
 
 def _tell_an_outage_in_a_line(_logger: Any, _method: str, line: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, model_validator
+from pydantic.config import JsonDict
 
 from coupon_workers.templates.field_type import (
     BasisPoints,
@@ -26,6 +27,22 @@ from coupon_workers.templates.validity import Validity
 from coupon_workers.templates.whole_body import every_error_at_once
 
 CouponType = Literal["amount_off", "percent_off", "cash", "random_amount"]
+
+EXAMPLE: JsonDict = {
+    "name": "20 off from 100",
+    "type": "amount_off",
+    "currency": "CNY",
+    "amount": 2000,
+    "threshold": 10000,
+    "total_quantity": 1000,
+    "per_user_limit": 1,
+    "claim_start": "2026-11-11T00:00:00+08:00",
+    "claim_end": "2026-11-12T00:00:00+08:00",
+    "validity": {"mode": "relative", "days": 7, "until_end_of_day": True},
+    "timezone": "Asia/Shanghai",
+    "channels_claim": ["app", "h5"],
+}
+"""A body as it is published: 20.00 CNY off orders from 100.00."""
 
 
 class TemplateFields(BaseModel):
@@ -65,6 +82,13 @@ class TemplateBody(TemplateFields):
 
     Raises ``pydantic.ValidationError`` with all broken fields and rules at once.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "description": "A whole template. All broken fields and rules are told at once.",
+            "examples": [EXAMPLE],
+        }
+    )
 
     @model_validator(mode="wrap")
     @classmethod

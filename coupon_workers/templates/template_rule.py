@@ -69,7 +69,7 @@ def _cash_has_no_threshold(kind: str, threshold: int) -> Broken:
 @_rule("pool.min", "pool.max")
 def _pool_ascends(least: int, most: int) -> Broken:
     if most < least:
-        yield "pool.max", "It must not be below pool.min"
+        yield "pool.max", "must not be below pool.min"
 
 
 @_rule("total_quantity", "pool.min", "pool.max", "pool.budget")
@@ -84,15 +84,15 @@ def _budget_can_be_shared(quantity: int, least: int, most: int, budget: int) -> 
 @_rule("per_user_limit", "per_user_daily_limit")
 def _day_within_all(limit: int | None, daily_limit: int | None) -> Broken:
     if limit is not None and daily_limit is not None and daily_limit > limit:
-        yield "per_user_daily_limit", "It must not exceed per_user_limit"
+        yield "per_user_daily_limit", "must not exceed per_user_limit"
 
 
 @_rule("claim_start", "claim_end")
 def _claim_window(start: datetime, end: datetime) -> Broken:
     if end <= start:
-        yield "claim_end", "It must come after claim_start"
+        yield "claim_end", "must come after claim_start"
     elif end - start > MAX_CLAIM_WINDOW:
-        yield "claim_end", "It must not come later than ten years after claim_start"
+        yield "claim_end", "must not come later than ten years after claim_start"
 
 
 def _validity_ends_after(start_field: str, message: str) -> None:
@@ -107,8 +107,8 @@ def _validity_ends_after(start_field: str, message: str) -> None:
             yield "validity.to", message
 
 
-_validity_ends_after("validity.from", "It must come after validity.from")
-_validity_ends_after("claim_start", "It must come after claim_start: no coupon would ever hold")
+_validity_ends_after("validity.from", "must come after validity.from")
+_validity_ends_after("claim_start", "must come after claim_start: no coupon would ever hold")
 
 
 def broken_rules(known: dict[str, Any]) -> Broken:

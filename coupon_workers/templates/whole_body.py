@@ -14,6 +14,8 @@ from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, crea
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from coupon_workers.field_message import field_message
+
 Body = TypeVar("Body", bound=BaseModel)
 Path = tuple[int | str, ...]
 """The way to a field from the body's top: names, and numbers in lists."""
@@ -50,7 +52,7 @@ def every_error_at_once(
 def errors_of(error: ValidationError) -> list[tuple[str, str]]:
     """The errors of a ``ValidationError`` as ``InvalidInput`` takes them: dotted names and messages."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [(".".join(map(str, each["loc"])), each["msg"]) for each in found]
+    return [(".".join(map(str, each["loc"])), field_message(each)) for each in found]
 
 
 def _is_unicode(name: object) -> bool:
@@ -71,13 +73,13 @@ def _shown(name: str) -> str:
 
 def _plain(model: type[BaseModel], found: ErrorDetails) -> Error:
     """Pydantic's error at the place the client knows: without the name of the union's member, which is no field."""
-    path, message = found["loc"], found["msg"]
+    path, message = found["loc"], field_message(found)
     field = _field_of(model, path[0]) if path else None
     if field is None or not isinstance(field.discriminator, str):
         return path, message
     if found["type"] in ("union_tag_not_found", "union_tag_invalid"):
         words = ", ".join(tag for member in _members(field.annotation) for tag in _tags(member, field.discriminator))
-        return (*path, field.discriminator), f"It must be one of {words}"
+        return (*path, field.discriminator), f"must be one of {words}"
     return path[:1] + path[2:], message
 
 

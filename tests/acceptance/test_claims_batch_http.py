@@ -72,6 +72,7 @@ def test_one_request_twice_in_a_batch_is_one_claim(shop: Shop) -> None:
     numbers = [result["claim_id"] for result in results]
     assert numbers == [numbers[0], numbers[1], numbers[0], numbers[0]] and numbers[0] != numbers[1]
     assert [False, False, True, True] == [result["replayed"] for result in results]
+    assert ["queued"] * 4 == [result["claim_status"] for result in results]
     assert [(200, number, "issued", True) for number in numbers] == [
         (result["status"], result["claim_id"], result["claim_status"], result["replayed"]) for result in again
     ]

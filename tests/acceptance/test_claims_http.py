@@ -31,6 +31,9 @@ def test_a_claim_is_accepted_and_then_issued(shop: Shop) -> None:
         queued[name] for name in ("status", "coupon_no", "reason", "settled_at")
     )
     assert ("issued", claim_id, None) == tuple(issued[name] for name in ("status", "coupon_no", "reason"))
+    assert [(template_id, None), (template_id, "u-1001")] == [
+        (told["template_id"], told["user_id"]) for told in (queued, issued)
+    ]
     assert queued["queued_at"] == issued["queued_at"] < issued["settled_at"]
     assert issued["settled_at"].endswith("Z")
     shop.assert_sound()

@@ -46,6 +46,13 @@ def test_before_the_start_the_refusal_tells_when_it_is(shop: Shop) -> None:
         assert told == problem["starts_at"]
 
 
+def test_a_draft_whose_window_has_begun_tells_no_start(shop: Shop) -> None:
+    """It starts when it is published: nobody is sent to a time in the past."""
+    problem = refused(shop, shop.desk.draft(claim_start=from_now(hours=-1))).problem(409, "NOT_STARTED")
+
+    assert "starts_at" not in problem
+
+
 def test_after_the_end_nothing_can_be_claimed(shop: Shop) -> None:
     """By the window, by taking it offline and by archiving; what was accepted before is still told."""
     ended = shop.desk.open(claim_start=from_now(days=-2), claim_end=from_now(hours=-1))

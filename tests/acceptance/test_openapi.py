@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -22,7 +24,9 @@ from schemathesis.specs.openapi.checks import (
 
 from coupon_workers.access.api_key import create_key
 from coupon_workers.access.principal import SCOPES
+from coupon_workers.claiming.claim_request import read_claim
 from coupon_workers.runtime.services import Services
+from coupon_workers.templates.template import TemplateBody
 from web.app import create_app
 
 EXAMPLES = 8
@@ -30,7 +34,8 @@ EXAMPLES = 8
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
-UNDESCRIBED = {"/openapi.json", "/docs", "/docs/<path:file>"}
+UNDESCRIBED = {"/", "/openapi.json", "/docs", "/docs/", "/docs/<path:file>"}
+"""For people who look around: the document is about what a program calls."""
 
 
 @pytest.fixture
@@ -96,6 +101,38 @@ def test_every_write_but_claims_takes_an_idempotency_key(document: dict[str, Any
             continue
         headers = {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "header"}
         assert "Idempotency-Key" in headers, name
+
+
+def test_it_tells_what_to_know_before_the_first_call(document: dict[str, Any]) -> None:
+    """Keys, ids, money, errors, repetition and pages; and which release it is of."""
+    info = document["info"]
+
+    assert version("coupon-workers") == info["version"]
+    words = ("Authorization: Bearer", *SCOPES, "minor units", "problem+json", "Idempotency-Key", "next_cursor")
+    assert [] == [word for word in words if word not in info["description"]]
+
+
+def test_it_is_written_for_its_readers(document: dict[str, Any]) -> None:
+    """In Markdown, and not as the docstrings it is made of; a summary is a few words."""
+    text = json.dumps(document, ensure_ascii=False)
+
+    assert [] == [mark for mark in ("``", "<br/>", "Raises", "API.md", "DESIGN") if mark in text]
+    assert [] == [name for name, operation in _operations(document).items() if len(operation["summary"]) > 40]
+
+
+def test_the_examples_of_bodies_are_good_ones(document: dict[str, Any]) -> None:
+    """Whoever sends one as it is shown is understood."""
+    operations = _operations(document)
+    claim, batch = (_body(operations[f"POST /v1/claims{end}"])["examples"][0] for end in ("", "/batch"))
+    template = document["components"]["schemas"]["TemplateBody"]["examples"][0]
+
+    assert read_claim(claim) == read_claim(batch["claims"][0])
+    assert template["name"] == TemplateBody.model_validate(template).name
+
+
+def _body(operation: dict[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+    return schema
 
 
 def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:

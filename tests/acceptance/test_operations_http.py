@@ -50,7 +50,7 @@ def test_metrics_tell_times_and_depths(client: FlaskClient, ops: Headers) -> Non
 
     assert response.content_type.startswith("text/plain; version=")
     text = response.get_data(as_text=True)
-    assert 'coupon_request_seconds_count{endpoint="GET /v1/claims/<claim_id>"}' in text
+    assert 'coupon_request_seconds_count{endpoint="GET /v1/claims/{claim_id}"}' in text
     assert "12345" not in text
     assert 'coupon_queue_depth{queue="settle"} 0.0' in text
     assert "coupon_pending_claims 0.0" in text

@@ -16,7 +16,7 @@ from coupon_workers.runtime.services import Services
 from web.app import create_app
 from web.auth import guard_views, open_to_all, require
 
-OPEN = {"/livez", "/readyz", "/openapi.json", "/docs", "/docs/<path:file>"}
+OPEN = {"/", "/livez", "/readyz", "/openapi.json", "/docs", "/docs/", "/docs/<path:file>"}
 
 Headers = dict[str, str]
 
@@ -88,6 +88,35 @@ def test_a_wrong_key_opens_nothing(client: FlaskClient, header: str) -> None:
     assert 'error="invalid_token"' in response.headers["WWW-Authenticate"]
 
 
+def test_another_scheme_is_told_the_right_one(client: FlaskClient) -> None:
+    """Nothing is wrong with the key: it has not been looked at."""
+    response = client.get("/v1/api-keys", headers={"Authorization": "Basic abc"})
+
+    assert (401, "INVALID_KEY") == _problem(response)
+    assert "use Authorization: Bearer <key>" == json.loads(response.data)["detail"]
+
+
+def test_the_root_leads_on(client: FlaskClient) -> None:
+    """Without a key, and each of its links is there; the page of the reference with a slash at its end too."""
+    answer = client.get("/")
+
+    assert 200 == answer.status_code
+    links = (answer.get_json() or {})["links"]
+    assert {"docs", "openapi", "livez", "readyz"} == set(links)
+    assert [200] * 4 == [client.get(link).status_code for link in links.values()]
+    assert client.get("/docs").data == client.get("/docs/").data
+
+
+def test_missing_and_unknown_fields_are_told_in_the_same_words(client: FlaskClient, admin: Headers) -> None:
+    """Whether a model refuses a body, or a view that reads it by hand."""
+    for path, required in (("/v1/api-keys", "name"), ("/v1/templates", "name"), ("/v1/claims", "user_id")):
+        errors = json.loads(client.post(path, json={"colour": "red"}, headers=admin).data)["errors"]
+        said = {error["field"]: error["message"] for error in errors}
+        assert ("is required", "unknown field") == (said[required], said["colour"]), path
+        not_an_object = json.loads(client.post(path, json=[], headers=admin).data)["errors"]
+        assert [{"field": "", "message": "must be a JSON object"}] == not_an_object, path
+
+
 def test_a_key_without_the_scope_is_told_which_one_it_lacks(client: FlaskClient, services: Services) -> None:
     """403, before the body is looked at."""
     response = client.post("/v1/api-keys", data=b"{", headers=_key(services, "storefront", "ops"))
@@ -121,7 +150,7 @@ def test_a_view_cannot_be_opened_to_a_scope_that_does_not_exist(scopes: tuple[st
 
 def test_an_unknown_address_is_not_found(client: FlaskClient, admin: Headers) -> None:
     """Also another spelling of a known one: no redirect loses a body."""
-    for path in ("/", "/nope", "/v1/api-keys/", "//v1/api-keys", "/v1//api-keys", "/v1/API-KEYS", "/static/x"):
+    for path in ("/nope", "/v1/api-keys/", "//v1/api-keys", "/v1//api-keys", "/v1/API-KEYS", "/static/x"):
         assert (404, "NOT_FOUND") == _problem(client.post(path, headers=admin)), path
 
 
@@ -170,7 +199,9 @@ def test_an_address_that_is_no_text_is_not_found(client: FlaskClient, admin: Hea
 def test_an_identity_nobody_was_given_is_not_found(client: FlaskClient, admin: Headers, text: str) -> None:
     """404 with the code of the resource."""
     assert (404, "TEMPLATE_NOT_FOUND") == _problem(client.get(f"/v1/templates/{text}", headers=admin))
-    assert (404, "CLAIM_NOT_FOUND") == _problem(client.get(f"/v1/claims/{text}", headers=admin))
+    response = client.get(f"/v1/claims/{text}", headers=admin)
+    assert (404, "CLAIM_NOT_FOUND") == _problem(response)
+    assert "there is no such claim" == json.loads(response.data)["detail"]
 
 
 def test_a_callers_request_id_is_given_back(client: FlaskClient) -> None:

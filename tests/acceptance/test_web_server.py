@@ -133,7 +133,7 @@ def test_any_process_tells_the_counts_of_all(front: Front, key: str) -> None:
 
     def counted() -> bool:
         text = front.get("/metrics", key)[1]
-        return 'coupon_request_seconds_count{endpoint="GET /v1/claims/<claim_id>"} 40.0' in text
+        return 'coupon_request_seconds_count{endpoint="GET /v1/claims/{claim_id}"} 40.0' in text
 
     front.wait_until("all are counted", counted)
     assert {True} == {counted() for _ in range(6)}

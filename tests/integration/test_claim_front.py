@@ -103,6 +103,27 @@ def test_a_draft_answers_when_it_would_start(services: Services) -> None:
     assert Decision(ClaimOutcome.NOT_STARTED, start_ms=to_ms(start)) == ClaimFront(services).claim(ANN)
 
 
+def test_a_draft_whose_window_has_begun_names_no_start(services: Services) -> None:
+    """A start in the past would tell a caller to ask again at once, for ever."""
+    insert_template(services.engine, status="draft", claim_start=services.clock() - timedelta(hours=5))
+
+    assert Decision(ClaimOutcome.NOT_STARTED) == ClaimFront(services).claim(ANN)
+
+
+def test_a_start_that_is_remembered_is_not_told_once_it_is_past(services: Services) -> None:
+    """What is known of a template that is not warm is kept for a second."""
+    start = services.clock() + timedelta(hours=5)
+    insert_template(services.engine, status="draft", claim_start=start)
+    now = [services.clock()]
+    front = ClaimFront(replace(services, clock=lambda: now[0]))
+
+    before = front.claim(ANN).start_ms
+    now[0] = start
+    after = front.claim(ANN).start_ms
+
+    assert (to_ms(start), 0) == (before, after)
+
+
 def test_a_template_that_ended_long_ago_is_ended(services: Services) -> None:
     """It is not kept warm for ever."""
     now = services.clock()

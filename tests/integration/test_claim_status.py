@@ -45,6 +45,8 @@ def test_a_claim_is_queued_and_then_issued(sale: Sale) -> None:
     assert ("queued", None, None) == (queued.status, queued.reason, queued.settled_at)
     assert ("issued", None, queued.queued_at) == (issued.status, issued.reason, issued.queued_at)
     assert issued.settled_at is not None
+    assert (sale.template_id, sale.template_id) == (queued.template_id, issued.template_id)
+    assert (None, "ann") == (queued.user_id, issued.user_id)
 
 
 def test_a_rejected_claim_tells_its_reason(sale: Sale) -> None:
@@ -54,6 +56,8 @@ def test_a_rejected_claim_tells_its_reason(sale: Sale) -> None:
     sale.drain()
 
     assert ("rejected", "PAUSED", True) == told(sale.services, claim_id)
+    status = claim_status(sale.services, claim_id)
+    assert status is not None and (sale.template_id, "ann") == (status.template_id, status.user_id)
 
 
 def test_a_claim_nobody_made_is_none(sale: Sale) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from coupon_workers.claiming.gate_sync import sync_template
+from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import patch_template
@@ -47,13 +48,16 @@ def test_a_change_told_twice_acts_once(sale: Sale) -> None:
 
 
 def test_a_change_of_a_cold_template_waits_for_the_preheat(services: Services) -> None:
-    """Nothing is written to keys that are not whole."""
+    """Of keys that are not whole none is written, but that no build may open the gate at an older version."""
     insert_template(services.engine)
     change_template(services.engine, 7_001, total_quantity=15)
     before = dump(services.redis)
 
     sync_template(services, 7_001)
 
+    told = BucketKeys(7_001).told
+    assert b"2" == services.redis.get(told)
+    services.redis.delete(told)
     assert before == dump(services.redis)
 
 

@@ -12,6 +12,7 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import pause_template
 from tests.support.crash import Crash, crash_at
 from tests.support.sale import Sale, assert_sound, open_sale
+from tests.support.template import change_template
 
 BEFORE_COMMIT = ("settle.before_insert", "settle.after_insert")
 AFTER_COMMIT = ("settle.after_commit", "settle.after_acknowledge")
@@ -71,6 +72,25 @@ def test_claims_accepted_between_the_commit_and_a_late_acknowledgement_are_settl
 
     assert 2 == sale.drain()
     assert {known: "ann", new: "bob"} == sale.coupons()
+    assert_sound(sale.services)
+
+
+def test_a_claim_rejected_before_the_crash_stays_rejected_though_it_could_be_issued_now(
+    sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It met the end of the stock; units came before it was delivered again (DESIGN 3.3)."""
+    claim_ids = sale.claim_each(["ann"])
+    sale.drain()
+    claim_ids += sale.claim_each(["bob"])
+    change_template(sale.services.engine, sale.template_id, total_quantity=1)
+    with crash_at(monkeypatch, "settle.after_commit"), pytest.raises(Crash):
+        sale.drain()
+    change_template(sale.services.engine, sale.template_id, total_quantity=10)
+
+    sale.drain()
+
+    assert ({claim_ids[0]: "ann"}, {claim_ids[1]: "SOLD_OUT"}) == (sale.coupons(), sale.rejections())
+    assert f"{claim_ids[1]} SOLD_OUT" == sale.answer("bob")
     assert_sound(sale.services)
 
 

@@ -51,6 +51,7 @@ def swap(
         TAKERS,
         REQUESTS,
         DAYS,
+        KEYS.told,
     ]
     answer: list[Any] = lua_script("swap_shadow")(
         client, keys, [version, total, issued, "g2", days, 172_800, "status", "paused"]
@@ -196,3 +197,23 @@ def test_a_claim_of_a_day_long_past_leaves_no_key_behind(live: redis.Redis) -> N
 
     days: Any = live.keys("*day:*")
     assert [] == days
+
+
+def test_a_build_older_than_what_the_cold_gate_was_told_does_not_open_it(redis_client: redis.Redis) -> None:
+    """It was paused while the build was under way, and the pause has been answered."""
+    redis_client.set(KEYS.told, 5)
+
+    refused, opened = swap(redis_client, version=4), swap(redis_client, version=5)
+
+    assert ([b"STALE"], [b"SWAPPED", 0]) == (refused, opened)
+    assert not redis_client.exists(KEYS.told)
+
+
+def test_what_was_a_shadow_is_kept_for_good(redis_client: redis.Redis) -> None:
+    """Only a shadow that is never swapped goes by itself."""
+    redis_client.hset(TAKERS, mapping={"ann": "1 1"})
+    redis_client.expire(TAKERS, 3_600)
+
+    swap(redis_client)
+
+    assert -1 == redis_client.ttl(KEYS.takers)

@@ -26,7 +26,7 @@ def warm(redis_client: redis.Redis) -> redis.Redis:
 def sync(client: redis.Redis, version: int, total: int, *fields: str) -> bytes:
     """Bring a version."""
     word: bytes = lua_script("sync_template")(
-        client, [KEYS.meta, KEYS.generation, KEYS.stock], [version, total, *fields]
+        client, [KEYS.meta, KEYS.generation, KEYS.stock, KEYS.told], [version, total, *fields]
     )
     return word
 
@@ -58,11 +58,14 @@ def test_versions_are_compared_as_numbers(warm: redis.Redis) -> None:
 
 
 def test_cold_keys_are_left_to_the_preheat(warm: redis.Redis) -> None:
-    """Without the generation the stock is not known to be whole."""
+    """Without the generation the stock is not known to be whole; the newest version is noted for the preheat."""
     warm.delete(KEYS.generation)
     before = dump(warm)
 
-    assert b"NOT_WARMED" == sync(warm, 4, 15)
+    assert [b"NOT_WARMED"] * 2 == [sync(warm, 4, 15), sync(warm, 3, 15)]
+
+    assert b"4" == warm.get(KEYS.told)
+    warm.delete(KEYS.told)
     assert before == dump(warm)
 
 

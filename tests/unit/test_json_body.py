@@ -46,6 +46,24 @@ def test_what_is_not_strict_json_is_malformed(body: bytes) -> None:
     assert (400, "MALFORMED_JSON") == (refusal.value.status, refusal.value.code)
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b" ", "the body is empty"),
+        (b'{"a": 1,\n "b" 2}', "the body is not valid JSON: look at line 2, column 6"),
+        (b"{} {}", "the body is not valid JSON: look at line 1, column 4"),
+        (b'{"a": NaN}', "NaN is not JSON"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "a number in the body is too long"),
+    ],
+)
+def test_it_is_told_where_the_body_stops_being_json(body: bytes, detail: str) -> None:
+    """In a sentence of ours, by line and column."""
+    with pytest.raises(ProblemError) as refusal:
+        parse_object(body)
+
+    assert detail == refusal.value.detail
+
+
 @pytest.mark.parametrize("body", [b"[]", b"null", b"1", b'"{}"', b"true"])
 def test_another_value_than_an_object_breaks_a_rule(body: bytes) -> None:
     """422: it is JSON, but no body of ours."""
