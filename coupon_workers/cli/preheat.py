@@ -22,19 +22,15 @@ _CLAIMABLE = text("""
 """)
 
 
-class _TemplateId(click.ParamType):
-    name = "template id"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number. Raises ``UsageError`` when it cannot be one."""
-        text = str(value)
-        if not (text.isascii() and text.isdecimal() and 0 < int(text) <= _LARGEST_ID):
-            raise click.UsageError(f"{text!r} is no template id; ids are whole numbers, as the API shows them")
-        return int(text)
+def _template_id(word: str) -> int:
+    """The number. Raises ``UsageError`` when it cannot be one."""
+    if not (word.isascii() and word.isdecimal() and len(word) < 20 and 0 < int(word) <= _LARGEST_ID):
+        raise click.UsageError(f"{word!r} is no template id; ids are whole numbers, as the API shows them")
+    return int(word)
 
 
 @click.command(short_help="Rebuild templates in Redis from PostgreSQL.")
-@click.argument("template_ids", nargs=-1, type=_TemplateId(), metavar="[TEMPLATE_ID]...")
+@click.argument("template_ids", nargs=-1, type=_template_id, metavar="[TEMPLATE_ID]...")
 @click.option("--all", "every", is_flag=True, help="Every template that can be claimed now or later.")
 def preheat(template_ids: tuple[int, ...], every: bool) -> None:
     """Rebuild the gate of templates from the database; safe at any time, also under traffic.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -53,6 +55,26 @@ def test_keys_are_listed_without_what_opens(run: Run) -> None:
     assert key[20:] not in listed
 
 
+def test_a_listed_key_is_one_line_and_a_revoked_one_is_shown_when_asked_for(run: Run) -> None:
+    """Whatever the width of the terminal."""
+    narrow = {"COLUMNS": "40"}
+    key_ids = []
+    for name in ("first shop", "second shop"):
+        scopes = [word for scope in ("storefront", "orders", "admin", "ops") for word in ("--scope", scope)]
+        key_ids.append(run("keys", "create", "--name", name, *scopes).stdout.split("_")[1])
+    run("keys", "revoke", key_ids[0])
+
+    valid = run("keys", "list", overrides=narrow).stdout
+    every = run("keys", "list", "--all", overrides=narrow).stdout
+    as_json = json.loads(run("keys", "list", "--json", "--all").stdout)
+
+    row = re.compile(r"second shop +storefront orders admin ops +\d{4}-\d\d-\d\d \d\d:\d\d *$", re.MULTILINE)
+    assert row.search(valid)
+    assert key_ids[0] not in valid and key_ids[0] in every
+    assert key_ids == [key["key_id"] for key in reversed(as_json)]
+    assert [True, False] == [key["revoked_at"] is None for key in as_json]
+
+
 def test_a_revoked_key_opens_nothing(run: Run, engine: Engine) -> None:
     """And a key that does not exist is an error of one line."""
     key = run("keys", "create", "--name", "shop", "--scope", "ops").stdout.strip()
@@ -89,6 +111,9 @@ def test_the_queues_are_shown(run: Run) -> None:
     assert 0 == result.exit_code
     assert "settle" in result.stdout and "care" in result.stdout
     assert "claims that wait: 0" in result.stdout
+    as_json = json.loads(run("queues", "--json").stdout)
+    assert ["settle", "care"] == [queue["name"] for queue in as_json["queues"]]
+    assert ([], 0) == (as_json["pending_claims"], as_json["pending_total"])
 
 
 def test_dead_letters_are_listed_and_discarded(run: Run, settings: Settings) -> None:
@@ -138,7 +163,51 @@ def test_without_addresses_those_of_a_running_up_are_taken(run: Run, servers: Em
 
     assert 0 == found.exit_code
     assert 1 == missing.exit_code
+    assert f"no `coupon-workers up` runs with the data folder {tmp_path}; start one" in missing.stderr
     assert "COUPON_BROKER_URL" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("check",), ("queues",), ("keys", "list"), ("preheat", "1"), ("dead-letters", "list"), ("migrate",)],
+    ids=lambda words: words[0],
+)
+def test_every_command_says_that_nothing_runs(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """In the same words, in one line."""
+    nothing = {DATABASE_URL: None, REDIS_URL: None, BROKER_URL: None, "COUPON_DATA_DIR": str(tmp_path)}
+
+    result = run(*words, overrides=nothing)
+
+    assert 1 == result.exit_code
+    assert f"no `coupon-workers up` runs with the data folder {tmp_path}; start one" in result.stderr
+    assert 1 == len(result.stderr.splitlines())
+
+
+def test_a_variable_that_is_no_setting_is_warned_of_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the one that may be meant; the command runs all the same, and what it starts does not say it again."""
+    monkeypatch.setenv("_COUPON_UNKNOWN_TOLD", "")
+
+    first = run("keys", "list", overrides={"COUPON_HTTP_PROT": "8080"})
+    second = run("keys", "list", overrides={"COUPON_HTTP_PROT": "8080"})
+
+    assert ["Warning: unknown setting COUPON_HTTP_PROT; is COUPON_HTTP_PORT meant?"] == first.stderr.splitlines()
+    assert (0, 0, "") == (first.exit_code, second.exit_code, second.stderr)
+
+
+def test_a_bad_setting_is_told_without_the_words_of_the_library(run: Run) -> None:
+    """Variable, and what is wrong."""
+    result = run("queues", overrides={"COUPON_LOG_FORMAT": "xml"})
+
+    assert "Error: COUPON_LOG_FORMAT: must be json or console\n" == result.stderr
+
+
+def test_the_help_fits_a_terminal(run: Run) -> None:
+    """Each command in a line of its own that says all it has to say."""
+    lines = run("--help", overrides={"COLUMNS": "80"}).stdout.splitlines()
+
+    commands = [line for line in lines if line.split()[:1] and line.split()[0] in COMMANDS]
+    assert list(COMMANDS) == [line.split()[0] for line in commands]
+    assert all(line.endswith(".") and not line.endswith("...") and len(line) <= 80 for line in commands)
 
 
 def test_every_command_can_be_loaded(run: Run) -> None:

@@ -49,6 +49,7 @@ def test_a_sale_ends_with_every_rule_holding(tmp_path: Path) -> None:
     for code in ("SOLD_OUT", "LIMIT_REACHED", "DAILY_LIMIT_REACHED", "NOT_STARTED", "PAUSED"):
         assert number(report, f"refused {code}") > 0
     assert not re.search("Traceback|Error", done.stderr)
+    assert re.fullmatch(r"all rules hold after \d+ s", report.splitlines()[-1])
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -73,7 +74,7 @@ def test_a_demo_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: s
     process.send_signal(number)
     process.communicate(timeout=60)
 
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert len(started) >= 6
     assert not [child for child in started if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -84,6 +85,7 @@ def test_receipts_are_replayed_once_and_once_only(run: Run, receipts: Path) -> N
     assert ROWS == told["receipts"] == told["sent"] == repeated["sent"]
     assert told["accepted (202)"] == told["issued"] == repeated["issued"] == repeated["replayed (200)"] > 0
     assert 0 == repeated["accepted (202)"] == told["queued"]
+    assert "all rules hold" == first.stdout.splitlines()[-1]
     assert re.search(r"bad: User_id [^│]*│\s+1 │ 2003", first.stdout)
     assert re.search(r"skipped: Coupon_id is null\s+│\s+1 │ 2002", first.stdout)
 
@@ -117,12 +119,20 @@ def test_a_breach_ends_check_with_one(run: Run, system: RunningSystem, receipts:
     sound = run("check")
     book(1)
     broken = run("check", "--patience", "0")
+    broken_as_json = run("check", "--patience", "0", "--json")
     book(-1)
     mended = run("check")
     engine.dispose()
 
     assert (0, 1, 0) == (sound.returncode, broken.returncode, mended.returncode), broken.stdout
     assert f"template {template_id}: expected rejected_quantity 0, found 1" in broken.stdout
+    assert ["all rules hold", "1 rule broken: rejected_count"] == [
+        done.stdout.splitlines()[-1] for done in (sound, broken)
+    ]
+    told = json.loads(broken_as_json.stdout)
+    assert (1, False) == (broken_as_json.returncode, told["holds"])
+    assert ["rejected_count"] == [rule["name"] for rule in told["rules"] if rule["breaches"]]
+    assert {"queued", "outbox", "set_aside"} < set(told["facts"])
 
 
 def test_preheating_all_templates_changes_nothing(run: Run, receipts: Path) -> None:
@@ -133,16 +143,21 @@ def test_preheating_all_templates_changes_nothing(run: Run, receipts: Path) -> N
     unknown = run("preheat", "4711")
 
     assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+ templates warm, [\d,]+ coupons loaded", done.stdout)
+    assert re.search(r"\d+ templates warm, [\d,]+ coupons? loaded", done.stdout)
     assert run("check").returncode == 0
     assert unknown.returncode == 1
-    assert "template 4711" in unknown.stderr
+    assert ["there is no template 4711"] == unknown.stderr.splitlines()
+    assert "'x' is no template id" in run("preheat", "x").stderr
     assert run("preheat").returncode == 2
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("User_id,Coupon_id\n1,2\n", "the file has no such column"), (None, "does not exist"), ("", "no such column")],
+    [
+        ("User_id,Coupon_id\n1,2\n", "the file has no column Discount_rate, Date_received\n"),
+        (None, "does not exist"),
+        ("", "has no column User_id"),
+    ],
 )
 def test_a_file_that_holds_no_receipts_is_refused(run: Run, tmp_path: Path, content: str | None, message: str) -> None:
     """The reason is told in one line, and nothing is sent."""
