@@ -148,8 +148,10 @@ def _item(decision: Decision) -> dict[str, Any]:
 @api.get("/v1/claims/<claim_id>", summary="How a claim stands", responses={200: ClaimStatusAnswer})
 @require("storefront")
 def get_claim(path: ClaimPath, query: WaitQuery) -> dict[str, Any]:
-    """Queued, issued or rejected; with ``wait`` a queued claim is waited for, unless too many wait already. `user_id` is
-    null while it is queued."""
+    """Queued, issued or rejected; with ``wait`` a queued claim is waited for, unless too many wait already.
+
+    `user_id` is null while it is queued.
+    """
     claim_id = path_id(path.claim_id, "CLAIM_NOT_FOUND")
     found = _status(claim_id, query.wait)
     if found is None:

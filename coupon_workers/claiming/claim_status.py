@@ -127,11 +127,6 @@ def _settled(services: Services, claim_id: int) -> ClaimStatus | None:
     return _read(services, _SETTLED, {"claim_id": claim_id})
 
 
-def find_claim_of_request(services: Services, request: ClaimRequest) -> ClaimStatus | None:
-    """The settled claim that answered this request before, or None. Raises ``StoreUnavailable``."""
-    return find_claims_of_requests(services, [request]).get(request)
-
-
 def find_claims_of_requests(services: Services, requests: Sequence[ClaimRequest]) -> dict[ClaimRequest, ClaimStatus]:
     """The settled claims that answered these requests before, in one query; others are left out.
 

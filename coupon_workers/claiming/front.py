@@ -23,6 +23,7 @@ log = get_logger(__name__)
 
 _REMEMBER_S = 1.0
 _REMEMBER_MANY = 10_000
+_ASK_AGAIN = Decision(ClaimOutcome.NOT_WARMED)
 
 
 class ClaimFront:
@@ -81,7 +82,11 @@ class ClaimFront:
         """What templates without keys in Redis mean: unknown, not published, over, or about to be warm."""
         cold = self._look_up({request.template_id for request in requests})
         ended = [request for request in requests if cold[request.template_id].outcome is ClaimOutcome.ENDED]
-        found = find_claims_of_requests(self._services, ended) if ended else {}
+        try:
+            found = find_claims_of_requests(self._services, ended) if ended else {}
+        except StoreUnavailable:
+            # Not the whole batch: other claims of it were accepted.
+            found, cold = {}, cold | dict.fromkeys((request.template_id for request in ended), _ASK_AGAIN)
         return [
             Decision(ClaimOutcome.REPLAYED, found[request].claim_id, found[request].state)
             if request in found
@@ -113,7 +118,7 @@ class ClaimFront:
         try:
             windows = find_claim_windows(self._services, template_ids)
         except StoreUnavailable:
-            return dict.fromkeys(template_ids, Decision(ClaimOutcome.NOT_WARMED))
+            return dict.fromkeys(template_ids, _ASK_AGAIN)
         return {template_id: self._explanation(windows.get(template_id)) for template_id in template_ids}
 
     def _explanation(self, window: ClaimWindow | None) -> Decision:
@@ -123,4 +128,4 @@ class ClaimFront:
             return Decision(ClaimOutcome.NOT_STARTED, start_ms=to_ms(window.claim_start))
         if window.status in ("offline", "archived") or window.claim_end <= self._services.clock():
             return Decision(ClaimOutcome.ENDED)
-        return Decision(ClaimOutcome.NOT_WARMED)
+        return _ASK_AGAIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from typing import Any
@@ -93,6 +94,21 @@ def test_a_key_that_does_not_exist_cannot_be_revoked(client: FlaskClient, admin:
     """404, whatever text is given for its id."""
     for key_id in ("0123456789abcdef", "x", "%20", "a'b", "é"):
         assert (404, "API_KEY_NOT_FOUND") == _code(client.delete(f"/v1/api-keys/{key_id}", headers=admin))
+
+
+@pytest.mark.parametrize("instant", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-01-01T00:00:00"])
+def test_a_cursor_of_no_page_is_refused(client: FlaskClient, admin: Headers, instant: str) -> None:
+    """Also one that reads as an instant which no database knows."""
+    cursor = base64.urlsafe_b64encode(json.dumps([instant, "x"]).encode()).decode()
+
+    assert (422, "VALIDATION_FAILED") == _code(client.get(f"/v1/api-keys?cursor={cursor}", headers=admin))
+
+
+def test_a_cursor_may_have_any_offset(client: FlaskClient, admin: Headers) -> None:
+    """Larger than PostgreSQL takes, and an instant all the same."""
+    cursor = base64.urlsafe_b64encode(json.dumps(["2026-01-01T00:00:00+23:59", "x"]).encode()).decode()
+
+    assert 200 == client.get(f"/v1/api-keys?cursor={cursor}", headers=admin).status_code
 
 
 def test_keys_are_listed_in_pages(client: FlaskClient, admin: Headers) -> None:

@@ -38,7 +38,7 @@ def test_health_is_open_and_tells_each_part(client: FlaskClient) -> None:
 
     ready = client.get("/readyz")
 
-    assert 200 == ready.status_code
+    assert (200, "ok") == (ready.status_code, (ready.json or {})["status"])
     assert {"redis", "postgresql", "broker", "queued_claims", "scheduler"} == set((ready.json or {})["parts"])
 
 

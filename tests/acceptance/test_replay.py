@@ -71,7 +71,7 @@ def receipts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def counts(output: str) -> dict[str, int]:
     """The counts of a report by their labels."""
-    found = re.findall(r"│\s+(\S[^│]*?)\s+│\s+([\d,]+)\s+│", output)
+    found = re.findall(r"│\s+([^\s│][^│]*?)\s+│\s+([\d,]+)\s+│", output)
     return {label: int(count.replace(",", "")) for label, count in found}
 
 

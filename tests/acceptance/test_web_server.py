@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -18,7 +19,10 @@ import pytest
 from sqlalchemy import Engine
 
 from coupon_workers.access.api_key import create_key
+from coupon_workers.embedded.servers import EmbeddedServers
+from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
+from tests.support.sale import open_sale
 
 START_S = 30.0
 JSON = "Content-Type: application/json"
@@ -226,3 +230,46 @@ def test_no_process_outlives_a_killed_master(own_front: Front) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", own_front.port))
+
+
+def test_claims_go_on_while_postgresql_hangs_and_wallets_are_read(
+    own_front: Front, key: str, services: Services, servers: EmbeddedServers
+) -> None:
+    """Readers beyond the few that may wait are refused at once, and threads are left to claims."""
+    template_id = open_sale(services).template_id
+    for _ in range(40):
+        own_front.get("/v1/claims/7", key)  # either process has seen the key
+    postgresql = psutil.Process(servers.pids()["postgres"])
+    hung = [postgresql, *postgresql.children()]
+
+    for process in hung:
+        process.suspend()
+    try:
+        readers = [
+            own_front.begin(
+                f"GET /v1/users/u{number}/coupons HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", "", ""
+            )
+            for number in range(160)
+        ]
+        time.sleep(0.5)
+        started_s = time.monotonic()
+        statuses = [_claim(own_front, key, template_id, f"u{number}") for number in range(10)]
+        took_s = time.monotonic() - started_s
+    finally:
+        for process in reversed(hung):
+            process.resume()
+    for reader in readers:
+        reader.close()
+
+    assert [202] * 10 == statuses
+    assert took_s < 4
+
+
+def _claim(front: Front, key: str, template_id: int, user_id: str) -> int:
+    body = json.dumps({"template_id": str(template_id), "user_id": user_id, "request_id": "r1"})
+    head = ("POST /v1/claims HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", JSON, f"Content-Length: {len(body)}")
+    connection = front.begin(*head, "", body)
+    try:
+        return _answer(connection)[0]
+    finally:
+        connection.close()

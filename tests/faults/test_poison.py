@@ -34,7 +34,7 @@ FAILING: tuple[tuple[str, str, list[Any]], ...] = (
     ("settle", "settle_claims", []),
     ("settle", "settle_claims", [1, 2, 3]),
     ("care", "preheat_template", [{"a": 1}]),
-    ("care", "preheat_template", ["x" * FIVE_MEGABYTES]),
+    ("care", "sweep_gates", ["x" * FIVE_MEGABYTES]),
     ("care", "preheat_template", []),
     ("care", "sweep_gates", ["please"]),
 )
@@ -134,6 +134,6 @@ def test_messages_delivered_three_times_and_shuffled_settle_each_claim_once(
         campaign.load.wait_for(200)
     campaign.heal()
 
-    assert campaign.facts["tripled"] > 40
+    assert campaign.facts["tripled"] > 30
     assert {} == letters(campaign)
     assert {} == campaign.broken_letters()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from structlog.testing import capture_logs
 
 from coupon_workers.runtime import broker as broker_module
 from coupon_workers.runtime.broker_guard import MAX_DELIVERIES
@@ -138,18 +139,20 @@ def test_a_worker_that_is_stopped_finishes_what_it_has_begun(workshop: Workshop)
     assert ({}, 0) == (workshop.dead(), workshop.left())
 
 
-def test_a_message_too_old_to_matter_is_dropped_without_a_trace(workshop: Workshop) -> None:
-    """It is no failure that anybody should look at: sweeps pile up while no worker runs."""
+def test_a_message_too_old_to_matter_is_dropped(workshop: Workshop) -> None:
+    """Sweeps pile up while no worker runs. The log alone tells of it: where it is the clocks' fault, it is no other way
+    to be seen."""
     actor = workshop.actor("sweep_gates", max_age=1_000)
     workshop.broker.enqueue(actor.message().copy(message_timestamp=1))
     actor.send()
 
-    with workshop.working():
+    with capture_logs() as told, workshop.working():
         assert ("sweep_gates",) == workshop.next_done()
         assert eventually(lambda: not workshop.left())
 
     assert {} == workshop.dead()
     assert workshop.done.empty()
+    assert ["sweep_gates"] == [line["actor"] for line in told if line["event"] == "too old, dropped"]
 
 
 def test_a_broker_that_comes_back_finds_its_worker_at_work(workshop: Workshop) -> None:

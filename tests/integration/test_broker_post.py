@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime import task as tasks
-from coupon_workers.runtime.broker import QuorumBroker, make_broker
+from coupon_workers.runtime.broker import RABBIT_HEARTBEAT_S, QuorumBroker, make_broker
 from coupon_workers.runtime.broker_guard import MAX_DELIVERIES
 from coupon_workers.runtime.dramatiq_post import DramatiqPost
 from coupon_workers.runtime.settings import Settings
@@ -97,6 +97,21 @@ def test_rabbitmq_is_asked_to_confirm_and_to_replicate(settings: Settings) -> No
         arguments["x-queue-type"],
         arguments["x-delivery-limit"],
     )
+
+
+@pytest.mark.parametrize(("for_workers", "seconds"), [(False, 1.0), (True, 5.0)])
+def test_rabbitmq_is_not_waited_for_long(settings: Settings, for_workers: bool, seconds: float) -> None:
+    """Neither for a connection nor for one that it holds up; one that is silent is lost."""
+    rabbit = settings.model_copy(update={"broker_url": SecretStr("amqp://guest:guest@127.0.0.1:5672/shop")})
+
+    broker = make_broker(rabbit, for_workers=for_workers)
+
+    assert isinstance(broker, QuorumBroker)
+    assert not isinstance(broker.parameters, list)
+    server = broker.parameters
+    assert ("127.0.0.1", "shop") == (server.host, server.virtual_host)
+    assert [seconds] * 3 == [server.socket_timeout, server.stack_timeout, server.blocked_connection_timeout]
+    assert (1, RABBIT_HEARTBEAT_S) == (server.connection_attempts, server.heartbeat)
 
 
 def test_every_task_names_an_actor_of_its_queue(settings: Settings, redis_client: redis.Redis) -> None:

@@ -20,7 +20,7 @@ from coupon_workers.runtime.settings import Settings
 from tests.support.redis_proxy import Fault, RedisProxy, proxied
 
 TIMEOUT_MS = 2_000
-BRIEF_MS = 150
+BRIEF_MS = 400
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from sqlalchemy import event
 
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.front import ClaimFront
@@ -13,6 +17,7 @@ from coupon_workers.claiming.gate import Decision
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.clock import to_ms
+from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import route_in, route_of
 from coupon_workers.runtime.task import Task, settle_claims
@@ -163,3 +168,45 @@ def test_a_request_is_replayed_from_the_database_when_its_template_is_over_and_c
     state = "issued" if issued else "PAUSED"
     assert Decision(ClaimOutcome.REPLAYED, first, state) == replayed
     assert ClaimOutcome.ENDED == other.outcome
+
+
+def test_many_cold_templates_are_looked_up_at_once(services: Services) -> None:
+    """Two queries for the batch: one for the templates, one for what was claimed of those that are over."""
+    now = services.clock()
+    insert_template(services.engine, status="draft", claim_start=now + timedelta(hours=5))
+    for template_id in range(8_000, 8_100):
+        insert_template(services.engine, template_id=template_id, status="archived")
+    requests = [ANN._replace(template_id=template_id) for template_id in (TEMPLATE_ID, *range(8_000, 8_200))]
+    queries: list[str] = []
+    front = ClaimFront(services)
+
+    def note(connection: Any, cursor: Any, statement: str, *_: object) -> None:
+        queries.append(statement)
+
+    event.listen(services.engine, "before_cursor_execute", note)
+    try:
+        outcomes = Counter(decision.outcome for decision in front.claim_many(requests))
+    finally:
+        event.remove(services.engine, "before_cursor_execute", note)
+
+    assert {
+        ClaimOutcome.NOT_STARTED: 1,
+        ClaimOutcome.ENDED: 100,
+        ClaimOutcome.TEMPLATE_NOT_FOUND: 100,
+    } == outcomes
+    assert 2 == len(queries)
+
+
+def test_a_batch_is_answered_though_the_database_is_away(sale: Sale) -> None:
+    """Claims of templates that are over are to be asked again; the others were accepted."""
+    ended = ANN._replace(template_id=7_002)
+    insert_template(sale.services.engine, template_id=ended.template_id, status="archived")
+    front = ClaimFront(sale.services)
+    first = front.claim(ended).outcome
+    away = sale.services.settings.model_copy(update={"database_url": SecretStr("postgresql://127.0.0.1:1/x")})
+    front._services = replace(sale.services, engine=make_engine(away))
+
+    outcomes = [decision.outcome for decision in front.claim_many([ANN, ended, ANN._replace(template_id=7_003)])]
+
+    assert ClaimOutcome.ENDED == first
+    assert [ClaimOutcome.ACCEPTED, ClaimOutcome.NOT_WARMED, ClaimOutcome.NOT_WARMED] == outcomes

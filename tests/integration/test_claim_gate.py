@@ -18,7 +18,7 @@ from tests.support.sale import Sale, assert_sound, gate_of, open_sale
 from tests.support.template import TEMPLATE_ID, insert_template
 
 ACCEPTED = ClaimOutcome.ACCEPTED
-TIMEOUT_MS = 150
+TIMEOUT_MS = 400
 ANN = ClaimRequest(TEMPLATE_ID, "ann", "r1")
 
 

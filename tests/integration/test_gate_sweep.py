@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -110,7 +111,7 @@ def test_more_templates_than_a_page_are_all_swept(
 def _make_wait(sale: Sale, waited_ms: int) -> None:
     """Put what is pending there again as if it had been accepted ``waited_ms`` earlier."""
     client = sale.services.redis
-    entries = client.xrange(sale.keys.pending)
+    entries: Any = client.xrange(sale.keys.pending)
     seconds, micros = client.time()
     client.delete(sale.keys.pending)
     for number, (_, fields) in enumerate(entries):

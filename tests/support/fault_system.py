@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -202,7 +203,7 @@ class FaultSystem:
     def _is_ready(self) -> bool:
         try:
             with _open(f"{self._running.base_url}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
+                return bool(json.load(answer)["status"] == "ok")
         except (urllib.error.URLError, OSError):
             return False
 

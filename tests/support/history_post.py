@@ -14,8 +14,8 @@ from tests.support.history import Operation
 QUEUES = ("settle", "settle.DQ", "care", "care.DQ")
 
 _TRACE = re.compile(r"Traceback \(most recent call last\)|\bFile \\?\"[^\"]+\.py\\?\", line \d+")
-_CREDENTIALS = re.compile(r"[a-z0-9+]+://[^\s/@\"]*:[^\s/@\"]+@")
-"""An address with a password in it."""
+_CREDENTIALS = re.compile(r"\b[a-z0-9+]{2,24}://[^\s/@\"]{0,99}:[^\s/@\"]{1,99}@")
+"""An address with a password in it. Bounded, so that megabytes of anything are read in no time."""
 
 _ADDRESS = re.compile(r"(postgres(ql)?(\+\w+)?|rediss?|unix|amqps?)://")
 
