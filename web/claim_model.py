@@ -21,7 +21,7 @@ EXAMPLE: JsonDict = {
 class ClaimBody(BaseModel):
     """One claim. Only the first three fields are required."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "ClaimBody", "examples": [EXAMPLE]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "ClaimBody", "example": EXAMPLE})
 
     template_id: Identity | int = Field(examples=["653247040368672768"])
     user_id: str | int = Field(
@@ -43,7 +43,7 @@ class ClaimBody(BaseModel):
 class BatchBody(BaseModel):
     """Up to 500 claims, decided in order."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"claims": [EXAMPLE]}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"claims": [EXAMPLE]}})
 
     claims: list[ClaimBody] = Field(min_length=1, max_length=MAX_BATCH)
 

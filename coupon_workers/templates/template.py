@@ -86,7 +86,7 @@ class TemplateBody(TemplateFields):
     model_config = ConfigDict(
         json_schema_extra={
             "description": "A whole template. All broken fields and rules are told at once.",
-            "examples": [EXAMPLE],
+            "example": EXAMPLE,
         }
     )
 

@@ -49,7 +49,7 @@ class TemplatePatch(RootModel[dict[Any, Any]]):
             "type": "object",
             "properties": fields,
             "additionalProperties": False,
-            "examples": [{"name": "20 off from 100, extended", "total_quantity": 1200}],
+            "example": {"name": "20 off from 100, extended", "total_quantity": 1200},
         }
 
 

@@ -474,6 +474,8 @@ def test_bodies_and_answers_are_as_the_description_says(admin: Operator, client:
             "PreheatAnswer": admin.ask("POST", f"{path}/preheat").get_json(),
             "TemplateStats": admin.ask("GET", f"{path}/stats").get_json(),
         }
+        if answer["type"] == "random_amount":
+            del said["PreheatAnswer"]  # a draft: it cannot be published
         for name, value in said.items():
             schema = {"$ref": f"#/components/schemas/{name}", "components": components}
             assert [] == [error.message for error in OAS31Validator(schema).iter_errors(value)], name

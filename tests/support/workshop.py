@@ -78,16 +78,19 @@ class Workshop:
 
     def dead(self, queue_name: str = SETTLE) -> dict[str, bytes]:
         """The dead letters: id → content."""
-        letters: Any = self.client.hgetall(f"dramatiq:{queue_name}.XQ.msgs")
-        ids: Any = self.client.zrange(f"dramatiq:{queue_name}.XQ", 0, -1)
+        with self.client.pipeline(transaction=True) as pipeline:
+            pipeline.hgetall(f"dramatiq:{queue_name}.XQ.msgs")
+            pipeline.zrange(f"dramatiq:{queue_name}.XQ", 0, -1)
+            letters, ids = pipeline.execute()
         assert set(ids) == set(letters)
         return {message_id.decode(): content for message_id, content in letters.items()}
 
     def left(self, queue_name: str = SETTLE) -> int:
         """Messages that wait, are delayed or at work."""
-        return int(self.client.hlen(f"dramatiq:{queue_name}.msgs")) + int(
-            self.client.hlen(f"dramatiq:{queue_name}.DQ.msgs")
-        )
+        with self.client.pipeline(transaction=True) as pipeline:
+            pipeline.hlen(f"dramatiq:{queue_name}.msgs")
+            pipeline.hlen(f"dramatiq:{queue_name}.DQ.msgs")
+            return sum(pipeline.execute())
 
 
 def abandon_next(broker: Broker, queue_name: str = SETTLE) -> Any:
