@@ -1,4 +1,4 @@
-"""More wants PostgreSQL at once than there are connections, because each of them takes long (FAULTS 11, 19)."""
+"""More wants PostgreSQL at once than there are connections, because each of them takes long (FAULTS 11)."""
 
 from __future__ import annotations
 
