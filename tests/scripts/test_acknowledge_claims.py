@@ -207,7 +207,8 @@ def test_a_claim_that_came_in_among_the_batch_s_entries_is_spared(script: ClaimS
 def test_what_was_set_aside_is_taken_out_alone_where_the_batch_cannot_be_cut_off(script: ClaimScript) -> None:
     """By its id, and only when it is no claim that waits."""
     ids = script.entry_ids()
-    poison = script.client.xadd(script.keys.pending, {"x": "y"}).decode()
+    entry_id: Any = script.client.xadd(script.keys.pending, {"x": "y"})
+    poison = entry_id.decode()
 
     acknowledge(script, ids[1], after(poison), [(2, "ann r2")], [], ids[2], poison)
 

@@ -44,7 +44,7 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "\n", "User_id,Coupon_id\n1,2\n"])
 def test_missing_columns_are_named(tmp_path: Path, content: str) -> None:
     """A file without the columns is refused before anything is sent."""
-    with pytest.raises(InvalidInput, match="^header: the file has no column .*Date_received$"):
+    with pytest.raises(InvalidInput, match=r"^header: the file has no column .*Date_received$"):
         read(tmp_path, content)
 
 
