@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,10 @@ _LOGS: dict[str, Any] = {
 def _load() -> Callable[..., Any]:
     """The application, loaded in the worker. By import, so that a folder called ``web`` elsewhere cannot take its
     place, as it could when Granian looks for a target by its name."""
+    # A worker has its master's handlers, which note an order for nobody to read, until Granian gives it its own when it
+    # is loaded: told to end meanwhile it would begin to serve, and be killed in the midst of it. Now it ends at once.
+    for order in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(order, signal.SIG_DFL)
     from web.wsgi import application
 
     return application()

@@ -62,13 +62,15 @@ def list_(revoked_too: bool, as_json: bool) -> None:
 
 
 def _table(shown: Sequence[KeyRecord], revoked_too: bool) -> Table:
-    headings = ("key id", "name", "scopes", "signed", "created", *(("revoked",) if revoked_too else ()))
+    """What no key has needs no column."""
+    some_signed = any(key.signed for key in shown)
+    signed_heading, revoked_heading = ["signed"] * some_signed, ["revoked"] * revoked_too
+    headings = ("key id", "name", "scopes", *signed_heading, "created", *revoked_heading)
     columns = [Column(heading, no_wrap=True, max_width=_LONGEST_NAME) for heading in headings]
     table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
     for key in shown:
-        signed = "yes" if key.signed else ""
-        times = (_minute(key.created_at), *((_minute(key.revoked_at),) if revoked_too else ()))
-        table.add_row(key.key_id, escape(key.name), " ".join(key.scopes), signed, *times)
+        signed, revoked = ["yes" if key.signed else ""] * some_signed, [_minute(key.revoked_at)] * revoked_too
+        table.add_row(key.key_id, escape(key.name), " ".join(key.scopes), *signed, _minute(key.created_at), *revoked)
     return table
 
 

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import structlog
+from dramatiq.middleware.shutdown import Shutdown
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.settings import Settings
@@ -85,11 +86,11 @@ def configure_logs(settings: Settings, *, for_good: bool = True) -> None:
 
 
 def _tell_an_outage_in_a_line(_logger: Any, _method: str, line: Any) -> Any:
-    """A server that is away is met everywhere, and where it was met says nothing: no stack trace for it."""
+    """A server that is away, or the order to end, is met everywhere, and where says nothing: no stack trace for it."""
     trace = line.get("exc_info")
     error = trace[1] if isinstance(trace, tuple) else trace
-    if isinstance(error, StoreUnavailable):
-        line["error"] = str(error)
+    if isinstance(error, StoreUnavailable | Shutdown):
+        line["error"] = str(error) or type(error).__name__
         del line["exc_info"]
     return line
 

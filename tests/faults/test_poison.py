@@ -96,8 +96,7 @@ def test_a_message_that_kills_its_worker_is_set_aside_after_three_deliveries(
     broker = campaign.broker
 
     with campaign.under_load():
-        system.prepare("worker", COUPON_CRASH_AT="preheat.before_swap:1")
-        system.end("worker")
+        system.restart("worker", COUPON_CRASH_AT="preheat.before_swap:1")
         message_id = put(broker, "care", encode("preheat_template", [campaign.template_ids[0]], "care"))
         for _ in range(3):
             dying = system.master("worker")

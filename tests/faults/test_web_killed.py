@@ -18,11 +18,9 @@ def test_a_front_that_dies_over_a_claim_has_taken_it_once_or_not_at_all(
 
     with campaign.under_load():
         for point in ("web.after_script:100", "web.before_bell:3"):
-            system.prepare("web", COUPON_CRASH_AT=point)
-            system.end("web")
+            system.restart("web", signal.SIGKILL, COUPON_CRASH_AT=point)
             campaign.facts[f"killed at {point}"] = system.count_deaths("web", 2)
-        system.prepare("web")
-        system.end("web", signal.SIGTERM)
+        system.restart("web")
         draw = random.Random(11)
         for _ in range(2):
             campaign.load.wait_for(100)

@@ -21,8 +21,7 @@ def test_a_worker_that_dies_anywhere_in_settling_loses_no_claim_and_doubles_none
     points = [f"{point}:1" for point in POINTS]
 
     with campaign.under_load():
-        system.prepare("worker", COUPON_CRASH_AT=points[0])
-        system.end("worker")
+        system.restart("worker", signal.SIGKILL, COUPON_CRASH_AT=points[0])
         for point, following in zip(points, [*points[1:], ""], strict=True):
             until(lambda point=point: system.setting("worker", CRASH) == point, what=point)  # type: ignore[misc]
             dying = system.master("worker")

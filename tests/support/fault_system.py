@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from coupon_workers.runtime.settings import Settings
 from tests.support.fault_hold import WITH_SETTINGS, descendants, held_process, held_server, is_copy, lives
 from tests.support.fault_load import Front
 from tests.support.fault_wait import until
+
+_MARK = "FAULT_SETTINGS"
+"""In the environment of a process: the number of the settings it was started with."""
 
 BACKLOG_LIMIT = 1_000
 """Reached within seconds of a worker's or a database's absence."""
@@ -53,6 +57,7 @@ class FaultSystem:
         self._settings = folder / "settings"
         self._settings.mkdir()
         self._changed: set[str] = set()
+        self._marks = count(1)
         self._running = RunningSystem(
             folder / "data",
             overrides=BASE,
@@ -123,11 +128,12 @@ class FaultSystem:
         self.send(name, number)
         self.wait_for_another(name, before)
 
-    def change(self, name: str, **settings: str) -> None:
-        """Give one entry other settings, and nothing of those it was given before; it is started anew with them."""
-        self.prepare(name, **settings)
-        self.end(name, signal.SIGTERM)
-        self.wait_ready()
+    def restart(self, name: str, number: signal.Signals = signal.SIGTERM, **settings: str) -> None:
+        """Have one entry run with other settings, and none of those it was given before."""
+        mark = self.prepare(name, **settings)
+        while self.setting(name, _MARK) != mark:  # whoever was just being started has read the old ones
+            self.end(name, number)
+            until(lambda: self.setting(name, _MARK), what=f"{name} with its settings")
 
     def count_deaths(self, name: str, most: int, within_s: float = 60.0) -> int:
         """Return when so many of the processes that a master has made have died; how many, and no fewer.
@@ -147,18 +153,21 @@ class FaultSystem:
     def restore(self) -> None:
         """Every process has its own settings again, and no dead letter lies about."""
         for name in sorted(self._changed):
-            self.change(name)
+            self.restart(name)
+        self.wait_ready()
         assert self.settings.broker_url is not None
         with redis.Redis.from_url(self.settings.broker_url.get_secret_value()) as broker:
             broker.delete(*(f"dramatiq:{queue}.{part}" for queue in ("settle", "care") for part in ("XQ", "XQ.msgs")))
 
-    def prepare(self, name: str, **settings: str) -> None:
-        """Like ``change``, from its next start on."""
-        lines = [f"{key}={shlex.quote(value)}\n" for key, value in settings.items()]
+    def prepare(self, name: str, **settings: str) -> str:
+        """Like ``restart``, but for whenever it is started next; the mark of these settings."""
+        self._changed = self._changed | {name} if settings else self._changed - {name}
+        mark = str(next(self._marks))
+        lines = [f"{key}={shlex.quote(value)}\n" for key, value in (settings | {_MARK: mark}).items()]
         unfinished = self._settings / f"{name}.unfinished"
         unfinished.write_text("".join(lines))
         unfinished.replace(self._settings / f"{name}.env")
-        self._changed = self._changed | {name} if settings else self._changed - {name}
+        return mark
 
     def setting(self, name: str, key: str) -> str:
         """What the master of an entry was started with; an empty text while it is down or without it."""
@@ -180,7 +189,7 @@ class FaultSystem:
             self.send(name, number, before[:1])
             until(lambda: not any(map(lives, before)), what=f"the end of {name}")
             yield
-        self.wait_for_another(name, before[0])
+        self.wait_for_another(name, next(iter(before), None))
 
     @contextmanager
     def stopped(self, name: str) -> Iterator[None]:
