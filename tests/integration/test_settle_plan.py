@@ -1,0 +1,30 @@
+"""The plans of settling: served by the users' indexes, whatever the statistics say of the template."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from coupon_workers.claiming import settle_sql
+from coupon_workers.claiming.pending import read_pending
+from coupon_workers.runtime.services import Services
+from tests.support.sale import open_sale
+
+
+def test_a_template_the_statistics_do_not_know_is_not_gone_through_for_each_user(services: Services) -> None:
+    """The table was analysed when another template filled it: the new one looks like a template of one coupon."""
+    known = open_sale(services, total_quantity=9_000)
+    known.claim_each(f"u{number}" for number in range(8_000))
+    known.drain()
+    with services.engine.begin() as connection:
+        connection.execute(text("ANALYZE coupon"))
+    new = open_sale(services, template_id=7_002, total_quantity=500, per_user_limit=1)
+    new.claim_each(f"u{number}" for number in range(200))
+    claims, _ = read_pending(services.redis, new.keys, 200)
+
+    with services.engine.begin() as connection:
+        template = settle_sql.lock_template(connection, new.template_id, 0)
+        assert template is not None
+        statement = text(f"EXPLAIN WITH {settle_sql._ENTRY} SELECT {settle_sql._BEYOND_LIMIT}")
+        plan = "\n".join(connection.scalars(statement, settle_sql._arguments(template, claims)))
+
+    assert "template_id_coupon_id_idx" not in plan
