@@ -26,6 +26,7 @@ def test_a_worker_that_dies_anywhere_in_settling_loses_no_claim_and_doubles_none
             until(lambda point=point: system.setting("worker", CRASH) == point, what=point)  # type: ignore[misc]
             dying = system.master("worker")
             system.prepare("worker", **({CRASH: following} if following else {}))
+            campaign.ring()
             system.wait_for_another("worker", dying)
             campaign.facts["killed at a point"] += 1
         draw = random.Random(21)

@@ -17,7 +17,7 @@ from coupon_workers.runtime.process import make_services
 from tests.support.fault_client import Answer, HistoryHttp
 from tests.support.fault_load import Load
 from tests.support.fault_plan import FaultPlan, Wanted
-from tests.support.fault_post import call_dead
+from tests.support.fault_post import call_dead, encode, put
 from tests.support.fault_sale import Offer, open_offers
 from tests.support.fault_system import PEPPER, FaultSystem
 from tests.support.fault_wait import until
@@ -82,6 +82,11 @@ class Campaign:
         """Accepted claims of this campaign that wait to be settled."""
         lengths: list[Any] = [self.stock.xlen(pending_key(template_id)) for template_id in self.template_ids]
         return sum(lengths)
+
+    def ring(self) -> None:
+        """Ring every bell, as a sweep does in its time."""
+        for template_id in self.template_ids:
+            put(self.broker, "settle", encode("settle_claims", [template_id, 0], "settle"))
 
     def generation(self, template_id: int) -> bytes | None:
         """What names the last rebuild of a template's gate; None while it is not whole."""
