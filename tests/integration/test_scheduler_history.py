@@ -35,7 +35,8 @@ def write_answers(engine: Engine, ages: list[timedelta]) -> None:
         for number, age in enumerate(ages):
             connection.execute(
                 text("""
-                    INSERT INTO idempotency (key_id, idempotency_key, fingerprint, state, deadline, subject_id, created_at)
+                    INSERT INTO idempotency
+                           (key_id, idempotency_key, fingerprint, state, deadline, subject_id, created_at)
                     VALUES ('a key', :number, '', 'done', :at, 1, :at)
                 """),
                 {"number": str(number), "at": NOW - age},
@@ -97,7 +98,8 @@ def test_chunks_are_taken_from_an_index(services: Services) -> None:
     with engine.begin() as connection:
         connection.execute(
             text("""
-                INSERT INTO idempotency (key_id, idempotency_key, fingerprint, state, deadline, subject_id, created_at)
+                INSERT INTO idempotency
+                       (key_id, idempotency_key, fingerprint, state, deadline, subject_id, created_at)
                 SELECT 'a key', n::text, '', 'done', :now, 1, CAST(:now AS timestamptz) - n * interval '1 minute'
                 FROM generate_series(1, 20_000) AS n
             """),
