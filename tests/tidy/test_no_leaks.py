@@ -16,7 +16,6 @@ MACHINE_PATHS = re.compile(
         (
             rf"{re.escape(str(ROOT))}\b",
             r"(?<![\w.])/(?:home|Users)/\w+",
-            r"(?<![\w.])/work/\w+",
             r"(?<![\w.])/root/\.?\w+",
         )
     )
