@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from coupon_workers.orders.transition import CouponStatus
+from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.templates.terms import RefundRule
 from coupon_workers.templates.validity import days_later
 

@@ -5,7 +5,13 @@ from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
 from coupon_workers.schema.coupon import Coupon
 from coupon_workers.schema.coupon_flow import CouponFlow
+from coupon_workers.schema.coupon_order import CouponOrder
+from coupon_workers.schema.coupon_refund import CouponRefund
 from coupon_workers.schema.coupon_template import CouponTemplate
+from coupon_workers.schema.coupon_transfer import CouponTransfer
+from coupon_workers.schema.coupon_use import CouponUse
+from coupon_workers.schema.ledger_entry import LedgerEntry
+from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.outbox import Outbox
 from coupon_workers.schema.scheduling import JobRun, SchedulerLease
 
@@ -16,9 +22,15 @@ __all__ = [
     "ClaimSetAside",
     "Coupon",
     "CouponFlow",
+    "CouponOrder",
+    "CouponRefund",
     "CouponTemplate",
+    "CouponTransfer",
+    "CouponUse",
     "Idempotency",
     "JobRun",
+    "LedgerEntry",
+    "OrderEvent",
     "Outbox",
     "SchedulerLease",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, SmallInteger, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, Integer, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from coupon_workers.schema.base import Base, one_of
@@ -30,7 +30,7 @@ class Coupon(Base):
     claim_seq: Mapped[int]
     request_id: Mapped[str]
     status: Mapped[str] = mapped_column(server_default=text("'unused'"))
-    version: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
+    version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     face_value_minor: Mapped[int | None]
     template_version: Mapped[int]
     valid_from: Mapped[datetime]
@@ -51,5 +51,6 @@ class Coupon(Base):
         CheckConstraint("(status IN ('locked', 'redeemed')) <= (order_no IS NOT NULL)", name="order_no"),
         Index("ix_coupon_coupon_id", "coupon_id"),
         Index("ix_coupon_template", "template_id", "coupon_id"),
+        Index("ix_coupon_unused_end", "valid_to", postgresql_where=text("status = 'unused'")),
         {"postgresql_partition_by": "HASH (user_id)"},
     )

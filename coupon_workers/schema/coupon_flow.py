@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, SmallInteger, text
+from sqlalchemy import CheckConstraint, Integer, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from coupon_workers.schema.base import Base, one_of
@@ -22,7 +22,7 @@ class CouponFlow(Base):
 
     user_id: Mapped[str] = mapped_column(primary_key=True)
     coupon_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    flow_no: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    flow_no: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     action: Mapped[str]
     from_status: Mapped[str | None]
     to_status: Mapped[str]

@@ -10,7 +10,18 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from coupon_workers.schema.base import Base, one_of
 
-OUTBOX_EVENTS = ("coupon.issued", "claim.rejected")
+OUTBOX_EVENTS = (
+    "coupon.issued",
+    "claim.rejected",
+    "coupon.locked",
+    "coupon.redeemed",
+    "coupon.released",
+    "coupon.returned",
+    "coupon.expired",
+    "coupon.expiring",
+    "coupon.transferred",
+    "coupon.revoked",
+)
 
 
 class Outbox(Base):
@@ -30,4 +41,12 @@ class Outbox(Base):
     __table_args__ = (
         one_of("event", OUTBOX_EVENTS, "event"),
         Index("ix_outbox_undelivered", "outbox_id", postgresql_where=text("delivered_at IS NULL")),
+        # The sweep that warns of a coupon's end may pass twice; the user is warned once.
+        Index(
+            "uq_outbox_expiring",
+            "user_id",
+            "coupon_id",
+            unique=True,
+            postgresql_where=text("event = 'coupon.expiring'"),
+        ),
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import CheckConstraint, Table
 
 from coupon_workers.checking.coupon_transition import TRANSITIONS as CHECKED_MOVES
-from coupon_workers.orders.transition import TRANSITIONS, CouponStatus, FlowAction, Transition, leaves, reaches, replay
+from coupon_workers.coupons.transition import TRANSITIONS, CouponStatus, FlowAction, Transition, leaves, reaches, replay
 from coupon_workers.schema.coupon import COUPON_STATUSES, Coupon
 from coupon_workers.schema.coupon_flow import FLOW_ACTIONS, CouponFlow
 
