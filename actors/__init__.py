@@ -26,6 +26,21 @@ class _EndWithMaster(dramatiq.Middleware):
 
 broker.add_middleware(_EndWithMaster())
 
-from actors import preheat_template, prune_history, settle_claims, sweep_gates  # noqa: E402 - after the broker is set
+from actors import (  # noqa: E402 - after the broker is set
+    preheat_template,
+    prune_history,
+    release_overdue_locks,
+    settle_claims,
+    settle_order_events,
+    sweep_gates,
+)
 
-__all__ = ["broker", "preheat_template", "prune_history", "settle_claims", "sweep_gates"]
+__all__ = [
+    "broker",
+    "preheat_template",
+    "prune_history",
+    "release_overdue_locks",
+    "settle_claims",
+    "settle_order_events",
+    "sweep_gates",
+]

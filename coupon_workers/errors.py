@@ -50,6 +50,10 @@ class InvalidInput(CouponWorkersError):  # noqa: N818 - the word of HTTP 422, wh
         super().__init__("; ".join(f"{field}: {message}" for field, message in errors))
 
 
+class Overtaken(CouponWorkersError):  # noqa: N818 - it says what happened
+    """Another request changed the same thing first: it is read again, and answered as it is now."""
+
+
 class EmbeddedServerError(CouponWorkersError):
     """An embedded server could not be started or stopped."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from coupon_workers.runtime.task import prune_history, sweep_gates
+from coupon_workers.runtime.task import prune_history, release_overdue_locks, settle_order_events, sweep_gates
 from coupon_workers.scheduling.job import Job, whenever
 from coupon_workers.scheduling.trigger import Every
 
 TABLE = (
     # A forgotten bell is rung within this and the bell's own life; the sweep reads one set of Redis.
     Job("sweep_gates", Every(seconds=2), whenever(sweep_gates)),
+    # What happened is told within about this; nothing to tell costs two questions of PostgreSQL.
+    Job("relay_outbox", Every(seconds=1), whenever(relay_outbox)),
     Job("prune_history", Every(seconds=3600), whenever(prune_history)),
+    # A coupon is free again within this of its deadline; the sweep reads an index of live locks only.
+    Job("release_overdue_locks", Every(seconds=2), whenever(release_overdue_locks)),
+    Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
 )

@@ -46,11 +46,13 @@ UserId = Annotated[
 UnitPrice = Annotated[int, Field(strict=True, ge=0, le=MAX_EXACT, description="minor units for one piece")]
 
 
-class _Part(BaseModel):
+class OrderPart(BaseModel):
+    """What all bodies of orders share: no unknown fields, no guessing of types."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class OrderLine(_Part):
+class OrderLine(OrderPart):
     """So many pieces of one product, each at its list price."""
 
     line_id: ExternalId
@@ -65,7 +67,7 @@ class OrderLine(_Part):
         return self.unit_price * self.quantity
 
 
-class OrderBody(_Part):
+class OrderBody(OrderPart):
     """A whole order: every field in its bounds, line ids unique, totals exact in any JSON reader.
 
     Raises ``pydantic.ValidationError`` with all errors at once, each at its field.
@@ -85,11 +87,11 @@ class OrderBody(_Part):
     @model_validator(mode="wrap")
     @classmethod
     def _all_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return every_error_at_once(cls, data, handler, lambda _: _broken_rules(data))
+        return every_error_at_once(cls, data, handler, lambda _: broken_rules(data))
 
 
-def _broken_rules(data: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong between the lines that are well formed, whatever is wrong with others."""
+def broken_rules(data: Any) -> Iterator[tuple[str, str]]:
+    """The fields of an order's lines that break a rule between them, and how, whatever else is wrong."""
     first: dict[str, int] = {}
     total = 0
     for position, line in _well_formed_lines(data):

@@ -12,6 +12,7 @@ class Queue(StrEnum):
 
     SETTLE = "settle"
     CARE = "care"
+    NOTIFY = "notify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,28 @@ def sweep_gates() -> Task:
 def prune_history() -> Task:
     """Delete job runs and idempotency rows past their keeping time, and the gates of templates long over."""
     return Task("prune_history", Queue.CARE)
+
+
+def relay_outbox() -> Task:
+    """Pass events of the outbox on to those who are to hear of them, and wake what is due for delivery."""
+    return Task("relay_outbox", Queue.NOTIFY)
+
+
+def deliver_messages(target: str) -> Task:
+    """Send what is due to one target: ``webhook:<id>``, or a channel to users."""
+    return Task("deliver_messages", Queue.NOTIFY, (target,))
+
+
+def release_overdue_locks() -> Task:
+    """Let go the coupons of orders that were not paid in time."""
+    return Task("release_overdue_locks", Queue.CARE)
+
+
+def settle_order_events() -> Task:
+    """Settle events of orders that missed what they wait for, and refuse those that waited too long."""
+    return Task("settle_order_events", Queue.CARE)
+
+
+def expire_coupons() -> Task:
+    """End the unused coupons whose validity has passed."""
+    return Task("expire_coupons", Queue.CARE)

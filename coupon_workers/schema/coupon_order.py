@@ -18,8 +18,9 @@ class CouponOrder(Base):
     """One row an order of a user that has locked or redeemed coupons; one without coupons is not known here.
 
     ``lines`` and the amounts are frozen at lock; ``fingerprint`` is the SHA-256 of what was asked. A released order
-    may lock again. ``locked_until`` stays when the lock is over: it says how late a payment was. ``refunded_minor`` is
-    the sum of the order's refunds. ``fully_returned_at``: nothing is left to return.
+    may lock again: ``lock_no`` counts its locks, and the uses of the present one bear it. ``locked_until`` stays when
+    the lock is over: it says how late a payment was. ``refunded_minor`` is the sum of the order's refunds.
+    ``fully_returned_at``: nothing is left to return.
     """
 
     __tablename__ = "coupon_order"
@@ -27,6 +28,7 @@ class CouponOrder(Base):
     user_id: Mapped[str] = mapped_column(primary_key=True)
     order_no: Mapped[str] = mapped_column(primary_key=True)
     status: Mapped[str]
+    lock_no: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary)
     currency: Mapped[str]
     channel: Mapped[str | None]
@@ -57,9 +59,7 @@ class CouponOrder(Base):
             "(status = 'redeemed') = (payment_no IS NOT NULL) AND (status = 'redeemed') = (redeemed_at IS NOT NULL)",
             name="redeemed_is_paid",
         ),
-        CheckConstraint(
-            "(refunded_minor > 0 OR refund_count > 0) <= (status = 'redeemed')", name="refunds_are_of_paid"
-        ),
+        CheckConstraint("(refund_count > 0) <= (status = 'redeemed')", name="refunds_are_of_paid"),
         Index("ix_coupon_order_deadline", "locked_until", postgresql_where=text("status = 'locked'")),
         {"postgresql_partition_by": "HASH (user_id)"},
     )

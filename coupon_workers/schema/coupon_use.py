@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Index, SmallInteger, text
+from sqlalchemy import CheckConstraint, Index, Integer, SmallInteger, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -16,8 +16,9 @@ USE_STATES = ("locked", "redeemed", "released", "returned")
 class CouponUse(Base):
     """One row an order and coupon. A coupon has one live use at most: locked or redeemed.
 
-    ``position`` is the coupon's turn among those of the order. ``allocations`` is ``[{"line_id", "amount"}]`` with
-    every line the coupon is for; they sum to ``discount_minor``. ``reversed_minor`` is what refunds took back of it.
+    ``lock_no`` is the order's lock it belongs to; a coupon of an earlier one stays as it was released. ``position`` is
+    the coupon's turn among those of the order. ``allocations`` is ``[{"line_id", "amount"}]`` with every line the
+    coupon is for; they sum to ``discount_minor``. ``reversed_minor`` is what refunds took back of it.
     """
 
     __tablename__ = "coupon_use"
@@ -26,6 +27,7 @@ class CouponUse(Base):
     order_no: Mapped[str] = mapped_column(primary_key=True)
     coupon_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     template_id: Mapped[int]
+    lock_no: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     state: Mapped[str]
     position: Mapped[int] = mapped_column(SmallInteger)
     discount_minor: Mapped[int]

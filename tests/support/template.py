@@ -9,6 +9,7 @@ from sqlalchemy import Engine, Table, insert, select, update
 
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.schema import CouponTemplate
+from coupon_workers.templates.terms import RefundRule, StackingRule, TemplateScope
 
 TEMPLATE_ID = 7_001
 
@@ -37,9 +38,9 @@ def insert_template(engine: Engine, **changed: Any) -> int:
         "claim_end": now + timedelta(days=1),
         "validity": {"mode": "relative", "days": 7, "start_after_days": 0},
         "timezone": "Asia/Shanghai",
-        "scope": {},
-        "stacking": {},
-        "refund": {},
+        "scope": TemplateScope().model_dump(mode="json"),
+        "stacking": StackingRule().model_dump(mode="json"),
+        "refund": RefundRule().model_dump(mode="json", by_alias=True),
         "transferable": False,
         "restock_on_revoke": False,
         "notify": True,

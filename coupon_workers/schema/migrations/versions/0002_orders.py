@@ -18,6 +18,7 @@ CREATE TABLE coupon_order (
     user_id TEXT NOT NULL,
     order_no TEXT NOT NULL,
     status TEXT NOT NULL,
+    lock_no INTEGER DEFAULT 1 NOT NULL,
     fingerprint BYTEA NOT NULL,
     currency TEXT NOT NULL,
     channel TEXT,
@@ -46,7 +47,7 @@ CREATE TABLE coupon_order (
     CONSTRAINT ck_coupon_order_redeemed_is_paid CHECK (
         (status = 'redeemed') = (payment_no IS NOT NULL) AND (status = 'redeemed') = (redeemed_at IS NOT NULL)
     ),
-    CONSTRAINT ck_coupon_order_refunds_are_of_paid CHECK ((refunded_minor > 0 OR refund_count > 0) <= (status = 'redeemed'))
+    CONSTRAINT ck_coupon_order_refunds_are_of_paid CHECK ((refund_count > 0) <= (status = 'redeemed'))
 ) PARTITION BY HASH (user_id);
 CREATE INDEX ix_coupon_order_deadline ON coupon_order (locked_until) WHERE status = 'locked';
 
@@ -55,6 +56,7 @@ CREATE TABLE coupon_use (
     order_no TEXT NOT NULL,
     coupon_id BIGINT NOT NULL,
     template_id BIGINT NOT NULL,
+    lock_no INTEGER DEFAULT 1 NOT NULL,
     state TEXT NOT NULL,
     position SMALLINT NOT NULL,
     discount_minor BIGINT NOT NULL,
@@ -119,8 +121,12 @@ CREATE TABLE ledger_entry (
     CONSTRAINT pk_ledger_entry PRIMARY KEY (entry_id),
     CONSTRAINT uq_ledger_entry_effect UNIQUE (user_id, order_no, coupon_id, kind, reference),
     CONSTRAINT ck_ledger_entry_kind CHECK (kind IN ('redeem', 'refund', 'adjustment')),
-    CONSTRAINT ck_ledger_entry_debit_account CHECK (debit_account IN ('coupon_expense', 'order_discount', 'adjustment')),
-    CONSTRAINT ck_ledger_entry_credit_account CHECK (credit_account IN ('coupon_expense', 'order_discount', 'adjustment')),
+    CONSTRAINT ck_ledger_entry_debit_account CHECK (
+        debit_account IN ('coupon_expense', 'order_discount', 'adjustment')
+    ),
+    CONSTRAINT ck_ledger_entry_credit_account CHECK (
+        credit_account IN ('coupon_expense', 'order_discount', 'adjustment')
+    ),
     CONSTRAINT ck_ledger_entry_two_accounts CHECK (debit_account <> credit_account),
     CONSTRAINT ck_ledger_entry_amount CHECK (amount_minor > 0)
 );

@@ -1,0 +1,1 @@
+"""What coupons cost: the ledger, and the books made of it."""

@@ -1,0 +1,49 @@
+"""Locking coupons for an order that is to be paid: all or none, until a deadline (API.md, Orders)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from coupon_workers.errors import Conflict
+from coupon_workers.orders.order_change import OrderChange
+from coupon_workers.orders.order_request import LockBody
+from coupon_workers.orders.order_row import Row, hold_order, read_uses
+from coupon_workers.orders.placement import Placement, place
+from coupon_workers.orders.release import DEADLINE, release_held
+
+
+def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, operator: str) -> OrderChange:
+    """Lock the coupons of ``body`` for the order.
+
+    The same again re-enters its own lock: the same answer, the same deadline. A lock past its deadline is let go
+    first. Raises ``Conflict`` ``ALREADY_REDEEMED``, ``LOCKED_OTHERWISE`` when the order holds a lock for another cart
+    or other coupons, and what ``place`` raises.
+    """
+    order = hold_order(connection, body.user_id, order_no)
+    if order is not None:
+        if order["status"] == "redeemed":
+            raise Conflict("ALREADY_REDEEMED", "the order has been paid", payment_no=order["payment_no"])
+        if order["status"] == "locked":
+            if now < order["locked_until"]:
+                return _re_entered(connection, order, body)
+            release_held(connection, now, order, "timeout", DEADLINE)
+    asked = Placement(
+        order_no=order_no,
+        order=body,
+        coupon_ids=body.coupon_nos,
+        fingerprint=body.fingerprint,
+        locked_until=now + timedelta(seconds=body.ttl_seconds),
+    )
+    return place(connection, now, order, asked, operator)
+
+
+def _re_entered(connection: Connection, order: Row, body: LockBody) -> OrderChange:
+    if order["fingerprint"] != body.fingerprint:
+        raise Conflict(
+            "LOCKED_OTHERWISE",
+            "the order holds a lock for another cart or other coupons: release it first",
+            locked_until=order["locked_until"],
+        )
+    return OrderChange(order, read_uses(connection, order))

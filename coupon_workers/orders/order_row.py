@@ -1,0 +1,78 @@
+"""An order and its coupons as the database holds them, and holding them still while they are changed.
+
+Whoever changes an order holds its row first, then its coupons in the order of their numbers: so no two ever wait for
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Result, TextClause, text
+
+Row = Mapping[str, Any]
+
+_ORDER = "SELECT * FROM coupon_order WHERE user_id = :user_id AND order_no = :order_no"
+
+_READ_ORDER = text(_ORDER)
+_HOLD_ORDER = text(f"{_ORDER} FOR NO KEY UPDATE")
+
+COUPON_WITH_RULE = """
+    SELECT c.user_id, c.coupon_id, c.template_id, c.status, c.order_no, c.valid_from, c.valid_to, c.face_value_minor,
+           t.type, t.currency, t.amount_minor, t.percent_off_bp, t.max_discount_minor, t.threshold_minor, t.scope,
+           t.stacking, t.refund, t.timezone, t.status AS template_status
+      FROM coupon c JOIN coupon_template t USING (template_id)"""
+
+_COUPONS = f"""{COUPON_WITH_RULE}
+     WHERE c.user_id = :user_id AND c.coupon_id = ANY(CAST(:coupon_ids AS bigint[]))
+     ORDER BY c.coupon_id"""
+
+_READ_COUPONS = text(_COUPONS)
+_HOLD_COUPONS = text(f"{_COUPONS} FOR NO KEY UPDATE OF c")
+
+_USES = text(
+    "SELECT coupon_id, template_id, state, discount_minor, allocations, reversed_minor FROM coupon_use"
+    " WHERE user_id = :user_id AND order_no = :order_no AND lock_no = :lock_no ORDER BY position"
+)
+
+
+def read_order(connection: Connection, user_id: str, order_no: str) -> Row | None:
+    """The order as it is."""
+    return _order(connection, _READ_ORDER, user_id, order_no)
+
+
+def hold_order(connection: Connection, user_id: str, order_no: str) -> Row | None:
+    """The order, held until the transaction ends; None when this user has none of that number."""
+    return _order(connection, _HOLD_ORDER, user_id, order_no)
+
+
+def _order(connection: Connection, statement: TextClause, user_id: str, order_no: str) -> Row | None:
+    row = connection.execute(statement, {"user_id": user_id, "order_no": order_no}).mappings().first()
+    return None if row is None else dict(row)
+
+
+def read_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]) -> list[Row]:
+    """Those of the coupons that are the user's, each with its template's terms, in the order of their numbers."""
+    return _coupons(connection, user_id, coupon_ids, held=False)
+
+
+def hold_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]) -> list[Row]:
+    """As ``read_coupons``, held until the transaction ends."""
+    return _coupons(connection, user_id, coupon_ids, held=True)
+
+
+def _coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int], *, held: bool) -> list[Row]:
+    arguments = {"user_id": user_id, "coupon_ids": list(coupon_ids)}
+    return rows_of(connection.execute(_HOLD_COUPONS if held else _READ_COUPONS, arguments))
+
+
+def read_uses(connection: Connection, order: Row) -> list[Row]:
+    """The uses of the order's last lock, in the order in which the coupons were applied."""
+    arguments = {"user_id": order["user_id"], "order_no": order["order_no"], "lock_no": order["lock_no"]}
+    return rows_of(connection.execute(_USES, arguments))
+
+
+def rows_of(result: Result[Any]) -> list[Row]:
+    """What a statement answered, by its columns."""
+    return [dict(row) for row in result.mappings()]

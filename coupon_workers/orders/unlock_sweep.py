@@ -1,0 +1,59 @@
+"""Locks past their deadline are let go, by an index, in small chunks that step around whatever is held (DESIGN 8).
+
+The database holds the deadline: no message has to arrive in time, and a sweep that dies leaves the rest to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from sqlalchemy import text
+
+from coupon_workers.orders.order_desk import in_order_transaction
+from coupon_workers.orders.order_event import met_orders, refuse_late, settle_waiting
+from coupon_workers.orders.release import DEADLINE, RELEASE
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.wallet.stale_wallet import forget_stale_wallets
+
+CHUNK = 200
+TURN_S = 5.0
+"""A sweep ends after this, so that shut-downs are short; the next one comes in seconds."""
+
+_OVERDUE = text(
+    "WITH held AS (SELECT user_id, order_no, lock_no FROM coupon_order"
+    " WHERE status = 'locked' AND locked_until <= :now ORDER BY locked_until LIMIT :chunk"
+    f" FOR NO KEY UPDATE SKIP LOCKED){RELEASE}"
+)
+
+
+def release_overdue_locks(services: Services, *, turn_s: float = TURN_S) -> int:
+    """Release every order whose lock has run out; how many. Raises ``StoreUnavailable``: what was done stays done."""
+    ends = time.monotonic() + turn_s
+    released = 0
+    while True:
+        now = services.clock()
+        with transaction(services.engine) as connection:
+            row = connection.execute(
+                _OVERDUE,
+                {"now": now, "chunk": CHUNK, "reason": "timeout", "operator": DEADLINE, "request_id": None},
+            ).one()
+        released += int(row.orders)
+        forget_stale_wallets(services, row.users)
+        if row.orders < CHUNK or time.monotonic() >= ends:
+            return released
+
+
+def settle_met_events(services: Services) -> int:
+    """Events that came at the same moment as what they wait for are settled; those that waited too long are refused.
+
+    How many orders were looked at. Raises ``StoreUnavailable``.
+    """
+    now = services.clock()
+    with transaction(services.engine) as connection:
+        refuse_late(connection, now, CHUNK)
+        met = list(met_orders(connection, now, CHUNK))
+    for user_id, order_no in met:
+        in_order_transaction(services, user_id, partial(settle_waiting, user_id=user_id, order_no=order_no))
+    return len(met)
