@@ -27,20 +27,28 @@ class _EndWithMaster(dramatiq.Middleware):
 broker.add_middleware(_EndWithMaster())
 
 from actors import (  # noqa: E402 - after the broker is set
+    deliver_messages,
+    expire_coupons,
     preheat_template,
     prune_history,
+    relay_outbox,
     release_overdue_locks,
     settle_claims,
     settle_order_events,
     sweep_gates,
+    warn_of_expiry,
 )
 
 __all__ = [
     "broker",
+    "deliver_messages",
+    "expire_coupons",
     "preheat_template",
     "prune_history",
+    "relay_outbox",
     "release_overdue_locks",
     "settle_claims",
     "settle_order_events",
     "sweep_gates",
+    "warn_of_expiry",
 ]

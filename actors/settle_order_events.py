@@ -12,8 +12,9 @@ from coupon_workers.runtime.task import Queue
 
 log = get_logger(__name__)
 
-MAX_AGE_MS = 60_000
-"""One fresh pass does the work of all the old ones."""
+MAX_AGE_MS = 900_000
+"""While no worker runs these messages pile up; one fresh pass does the work of all the old ones. The age is read off
+two hosts' clocks, of which one may be ten minutes ahead: a shorter one would drop every message."""
 
 
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0, max_age=MAX_AGE_MS)

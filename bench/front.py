@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from random import randrange
 
+from bench.asked import Kind, LoadSpec
 from bench.cpu_meter import CpuMeter
 from bench.failure import BenchFailure
-from bench.generator import PATIENCE_S, LoadResult, LoadSpec
+from bench.generator import PATIENCE_S, LoadResult
 from bench.stage import HOST, ROOT, Stage
 from coupon_workers.embedded.child import ChildProcess
 from coupon_workers.embedded.listen_address import free_port
@@ -40,38 +41,56 @@ class Front:
     def load(
         self, template_id: int, *, claims_each: int = 1, others: Mapping[str, int] | None = None
     ) -> tuple[LoadResult, dict[str, float]]:
-        """One load of ``load_s``; with it the CPU time for each claim of the front and of ``others`` (name → process).
+        """One load of claims for ``load_s``; with it the CPU time for each claim of the front and of ``others`` (name
+        → process).
 
         Raises ``BenchFailure`` when the generator or the server fails.
         """
+        kind: Kind = "claim" if claims_each == 1 else "claim batch"
+        per_s = _MOST_REQUESTS_PER_S if claims_each == 1 else _MOST_BATCHES_PER_S
+        spec = self.spec(kind, per_s, template_id=template_id, claims_each=claims_each)
+        return self.ask(spec, others)
+
+    def ask(self, spec: LoadSpec, others: Mapping[str, int] | None = None) -> tuple[LoadResult, dict[str, float]]:
+        """As ``load``, for any load; CPU time is for each answer, or each claim of a batch."""
         assert self.child.pid is not None
-        spec = self._spec(template_id, claims_each)
         meter = CpuMeter({"web": self.child.pid, **(others or {})})
         result = _generate(spec)
-        return result, meter.us_each(sum(result.answers.values()) * claims_each)
+        return result, meter.us_each(sum(result.answers.values()) * spec.claims_each)
 
-    def _spec(self, template_id: int, claims_each: int) -> LoadSpec:
+    def spec(
+        self,
+        kind: Kind,
+        chains_per_s: int,
+        *,
+        template_id: int = 0,
+        claims_each: int = 1,
+        first_coupon: int = 0,
+        mark: str | None = None,
+        most: int | None = None,
+    ) -> LoadSpec:
+        """A load of the stage's length, of no more than ``chains_per_s`` chains a second."""
         scale = self.stage.scale
-        per_s = _MOST_REQUESTS_PER_S if claims_each == 1 else _MOST_BATCHES_PER_S
         return LoadSpec(
+            kind=kind,
             port=self.port,
-            path="/v1/claims" if claims_each == 1 else "/v1/claims/batch",
             key=self.stage.key,
             template_id=template_id,
-            mark=self.stage.mark(),
+            mark=mark or self.stage.mark(),
             connections=scale.connections,
             seconds=scale.load_s,
-            most=max(scale.connections, int(per_s * scale.load_s)),
+            most=most or max(scale.connections, int(chains_per_s * scale.load_s)),
             claims_each=claims_each,
+            first_coupon=first_coupon,
         )
 
 
 @contextmanager
-def serving(stage: Stage, module: str) -> Iterator[Front]:
-    """Start the web server ``module`` on a free port and wait until it answers."""
+def serving(stage: Stage, module: str, env: Mapping[str, str] | None = None) -> Iterator[Front]:
+    """Start the web server ``module`` on a free port and wait until it answers. ``env``: what it is told beside."""
     port = _port()
     name = module.rpartition(".")[2]
-    with stage.program(name, [module], {"COUPON_HTTP_PORT": str(port)}) as child:
+    with stage.program(name, [module], {"COUPON_HTTP_PORT": str(port), **(env or {})}) as child:
         deadline = time.monotonic() + _START_S
         while not _answers(port):
             stage.check_runs(child)
@@ -112,5 +131,5 @@ def _generate(spec: LoadSpec) -> LoadResult:
         check=False,
     )
     if done.returncode != 0:
-        raise BenchFailure(f"the load on {spec.path} broke: {done.stderr.strip().rpartition(chr(10))[2]}")
+        raise BenchFailure(f"the load of {spec.kind}s broke: {done.stderr.strip().rpartition(chr(10))[2]}")
     return LoadResult(**json.loads(done.stdout))

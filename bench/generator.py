@@ -1,4 +1,4 @@
-"""The load on a claim view: one process of its own, one thread, many keep-alive connections, each asking anew as soon
+"""The load on a web server: one process of its own, one thread, many keep-alive connections, each asking anew as soon
 as it has its answer.
 
     python -m bench.generator < load.json      reads a LoadSpec, prints a LoadResult
@@ -20,28 +20,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-HOST = "127.0.0.1"
+from bench.asked import HOST, Chain, LoadSpec, chains
+
 PATIENCE_S = 30.0
 """A server that is silent for so long is broken, not slow."""
 
 _RECEIVE_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LoadSpec:
-    """``claims_each`` claims a request: 1 for the single view. ``mark`` keeps the users and requests of loads apart.
-    Asking ends after ``seconds``, or ``most`` requests.
-    """
-
-    port: int
-    path: str
-    key: str
-    template_id: int
-    mark: str
-    connections: int
-    seconds: float
-    most: int
-    claims_each: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +38,6 @@ class LoadResult:
     answer_p50_ms: float
     answer_p99_ms: float
     generator_us: float
-
-
-def payloads(spec: LoadSpec) -> Iterator[bytes]:
-    """Every request as it goes over the wire."""
-    head = (
-        f"POST {spec.path} HTTP/1.1\r\nHost: {HOST}:{spec.port}\r\nAuthorization: Bearer {spec.key}\r\n"
-        "Content-Type: application/json\r\nContent-Length: "
-    ).encode()
-    for number in range(spec.most):
-        body = _body(spec, number)
-        yield b"%b%d\r\n\r\n%b" % (head, len(body), body)
-
-
-def _body(spec: LoadSpec, number: int) -> bytes:
-    if spec.claims_each == 1:
-        return _claim(spec, number).encode()
-    first = number * spec.claims_each
-    claims = ",".join(_claim(spec, first + offset) for offset in range(spec.claims_each))
-    return f'{{"claims":[{claims}]}}'.encode()
-
-
-def _claim(spec: LoadSpec, number: int) -> str:
-    return (
-        f'{{"template_id":"{spec.template_id}","user_id":"u-{spec.mark}-{number:07}",'
-        f'"request_id":"order-form-{spec.mark}-{number:07}","channel":"app"}}'
-    )
 
 
 def answer_length(buffer: bytes) -> int:
@@ -97,7 +55,7 @@ def answer_length(buffer: bytes) -> int:
 
 
 class _Connection:
-    __slots__ = ("_asked_s", "_buffer", "_seen", "socket")
+    __slots__ = ("_asked_s", "_buffer", "_seen", "rest", "socket")
 
     def __init__(self, port: int, seen: _Seen) -> None:
         self.socket = socket.create_connection((HOST, port), timeout=PATIENCE_S)
@@ -105,6 +63,20 @@ class _Connection:
         self._seen = seen
         self._buffer = b""
         self._asked_s = 0.0
+        self.rest: Chain = ()
+
+    def begin(self, chain: Chain) -> None:
+        """Ask the first of a chain; the others wait for its answer."""
+        self.rest = chain[1:]
+        self.ask(chain[0])
+
+    def go_on(self) -> bool:
+        """Ask the next of the chain; False when there is none."""
+        if not self.rest:
+            return False
+        payload, self.rest = self.rest[0], self.rest[1:]
+        self.ask(payload)
+        return True
 
     def ask(self, payload: bytes) -> None:
         self._asked_s = time.perf_counter()
@@ -138,7 +110,7 @@ class _Seen:
 
 def drive(spec: LoadSpec) -> LoadResult:
     """Run the load. Raises ``OSError`` or ``ValueError`` when the server does not answer as it should."""
-    ready = list(payloads(spec))
+    ready = list(chains(spec))
     seen = _Seen()
     selector = selectors.DefaultSelector()
     connections = [_Connection(spec.port, seen) for _ in range(min(spec.connections, len(ready)))]
@@ -155,23 +127,23 @@ def drive(spec: LoadSpec) -> LoadResult:
 
 
 def _ask_until(
-    selector: selectors.BaseSelector, connections: list[_Connection], ready: Iterator[bytes], deadline_s: float
+    selector: selectors.BaseSelector, connections: list[_Connection], ready: Iterator[Chain], deadline_s: float
 ) -> None:
     for connection in connections:
-        connection.ask(next(ready))
+        connection.begin(next(ready))
     waiting = len(connections)
     while waiting:
         events = selector.select(PATIENCE_S)
         if not events:
             raise TimeoutError(f"no answer in {PATIENCE_S:g} s")
         for key, _ in events:
-            if not key.data.hear():
+            if not key.data.hear() or key.data.go_on():
                 continue
-            payload = next(ready, None) if time.perf_counter() < deadline_s else None
-            if payload is None:
+            chain = next(ready, None) if time.perf_counter() < deadline_s else None
+            if chain is None:
                 waiting -= 1
             else:
-                key.data.ask(payload)
+                key.data.begin(chain)
 
 
 def _result(seen: _Seen, elapsed_s: float, cpu_s: float) -> LoadResult:

@@ -23,6 +23,24 @@ UPDATE coupon_template SET issued_quantity = %(last)s WHERE template_id = %(temp
 """
 
 
+_OTHERS = f"""
+INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from, valid_to,
+                    source, channel, claimed_at)
+SELECT {_USER}, n, %(template_id)s, 1, 'order-form-' || n, 1, now(), now() + interval '7 days', 'claim', 'app', now()
+  FROM generate_series(%(first)s, %(last)s) AS n
+"""
+
+
+def fill_others(world: World, template_id: int, count: int) -> None:
+    """Put ``count`` coupons of others into the table, without their history."""
+    with closing(world.connect()) as connection:
+        for first in range(1, count + 1, CHUNK):
+            with connection, connection.cursor() as cursor:
+                last = min(first + CHUNK - 1, count)
+                cursor.execute(_OTHERS, {"template_id": template_id, "first": first, "last": last})
+    world.execute("VACUUM (ANALYZE) coupon")
+
+
 def fill_outstanding(world: World, template_id: int, count: int) -> None:
     """Give the template ``count`` issued coupons, numbered from 1, and leave the tables vacuumed and analysed."""
     with closing(world.connect()) as connection:

@@ -9,19 +9,17 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from hashlib import md5
 
-from sqlalchemy.engine import make_url
-
 from bench.cpu_meter import CpuMeter
 from bench.failure import BenchFailure
 from bench.outstanding_coupons import fill_outstanding
 from bench.row import Comparison, Numbers, Row, Sides
 from bench.sale import Sale, open_sale
+from bench.side_world import side_world
 from bench.stage import Stage
 from bench.world import World
 from coupon_workers.claiming.front import ClaimFront
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
-from coupon_workers.embedded.servers import DATABASE_URL, REDIS_URL
 
 FEW = "few outstanding"
 MANY = "many outstanding"
@@ -49,34 +47,14 @@ def _open(stage: Stage) -> Iterator[Sides]:
     if free < needed:
         raise BenchFailure(f"{needed / 1e9:.0f} GB of disk are needed, {free / 1e9:.0f} GB are free")
     with ExitStack() as stack:
-        few = stack.enter_context(_world(stage, "few_outstanding", 1))
-        many = stack.enter_context(_world(stage, "many_outstanding", 2))
+        few = stack.enter_context(side_world(stage, "few_outstanding", 1))
+        many = stack.enter_context(side_world(stage, "many_outstanding", 2))
         sale = _with_outstanding(many, scale.many_outstanding)
         _wear_in(stage, sale)
         yield {
             FEW: lambda: _claim(stage, _with_outstanding(few, scale.few_outstanding)),
             MANY: partial(_claim, stage, sale),
         }
-
-
-@contextmanager
-def _world(stage: Stage, database: str, redis_database: int) -> Iterator[World]:
-    """A database and a Redis database of their own on the stage's servers: both states are there at the same time."""
-    stage.world.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")  # of a run that was killed
-    stage.world.execute(f"CREATE DATABASE {database}")
-    urls = stage.servers.urls()
-    address = make_url(urls[DATABASE_URL]).set(database=database)
-    settings = stage.settings(
-        database_url=address.render_as_string(hide_password=False),
-        redis_url=f"{urls[REDIS_URL].partition('?')[0]}?db={redis_database}",
-    )
-    world = World(settings)
-    try:
-        yield world
-    finally:
-        world.services.redis.flushdb(asynchronous=True)
-        world.close()
-        stage.world.execute(f"DROP DATABASE {database} WITH (FORCE)")
 
 
 def _with_outstanding(world: World, count: int) -> Sale:

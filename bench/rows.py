@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from bench import claim_batch_row, claim_view_row, drain_row, durable_latency_row, outstanding_row
+from bench import (
+    claim_batch_row,
+    claim_view_row,
+    drain_row,
+    durable_latency_row,
+    order_pair_row,
+    outstanding_row,
+    wallet_row,
+)
 from bench.row import Row
 
 ROWS: dict[str, Row] = {
     module.ROW.name: module.ROW
-    for module in (claim_view_row, claim_batch_row, drain_row, durable_latency_row, outstanding_row)
+    for module in (
+        claim_view_row,
+        claim_batch_row,
+        drain_row,
+        durable_latency_row,
+        outstanding_row,
+        order_pair_row,
+        wallet_row,
+    )
 }

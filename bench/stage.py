@@ -53,7 +53,7 @@ class Stage:
         self.servers.start()
         try:
             self.world = World(self.settings())
-            self.key = create_key(self.world.services.engine, name="bench", scopes=["storefront"]).key
+            self.key = self.new_key(self.world)
         except BaseException:
             self.servers.stop()
             raise
@@ -66,6 +66,10 @@ class Stage:
             self.world.close()
         finally:
             self.servers.stop()
+
+    def new_key(self, world: World) -> str:
+        """An API key of ``world`` that opens whatever is measured."""
+        return create_key(world.services.engine, name="bench", scopes=["storefront", "orders"]).key
 
     def settings(self, *, database_url: str | None = None, redis_url: str | None = None) -> Settings:
         """Settings on our servers, or on other databases of them."""

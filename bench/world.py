@@ -19,7 +19,10 @@ from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.worker_number import LeasedIds
 from coupon_workers.schema.migration import upgrade
 
-_EMPTIED = "coupon, coupon_flow, outbox, claim_rejection, claim_set_aside, coupon_template"
+_EMPTIED = (
+    "coupon, coupon_flow, outbox, claim_rejection, claim_set_aside, coupon_template, coupon_order, coupon_use,"
+    " coupon_refund, order_event, ledger_entry, coupon_transfer"
+)
 _QUIET_PATIENCE_S = 300.0
 
 

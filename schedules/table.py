@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from coupon_workers.runtime.task import prune_history, release_overdue_locks, settle_order_events, sweep_gates
+from datetime import timedelta
+
+from coupon_workers.runtime.task import (
+    expire_coupons,
+    prune_history,
+    relay_outbox,
+    release_overdue_locks,
+    settle_order_events,
+    sweep_gates,
+    warn_of_expiry,
+)
 from coupon_workers.scheduling.job import Job, whenever
 from coupon_workers.scheduling.trigger import Every
 
@@ -14,5 +24,9 @@ TABLE = (
     Job("prune_history", Every(seconds=3600), whenever(prune_history)),
     # A coupon is free again within this of its deadline; the sweep reads an index of live locks only.
     Job("release_overdue_locks", Every(seconds=2), whenever(release_overdue_locks)),
+    # An unused coupon past its validity reads expired at once; this is for its row, its history and its event.
+    Job("expire_coupons", Every(seconds=60), whenever(expire_coupons)),
+    # Each run has an hour of coupons of its own. One that is late by more than the longest notice would come too late.
+    Job("warn_of_expiry", Every(seconds=3600, each=True), warn_of_expiry, misfire_grace=timedelta(days=7)),
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
 )

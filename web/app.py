@@ -11,6 +11,7 @@ from coupon_workers.runtime.services import Services
 from web import (
     claim_center_api,
     claims_api,
+    contacts_api,
     health_api,
     keys_api,
     metrics_api,
@@ -19,6 +20,7 @@ from web import (
     reader,
     templates_api,
     wallet_api,
+    webhooks_api,
 )
 from web.auth import guard_views
 from web.context import Web, attach
@@ -39,6 +41,8 @@ BLUEPRINTS = (
     queues_api.api,
     health_api.api,
     metrics_api.api,
+    webhooks_api.api,
+    contacts_api.api,
 )
 
 

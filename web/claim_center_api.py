@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from flask_openapi3 import APIBlueprint, Tag
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from coupon_workers.claiming.claim_center import Offer, offers_for
 from coupon_workers.claiming.claim_request import TEXT_LENGTH, user_id_problem
@@ -13,16 +13,15 @@ from coupon_workers.errors import InvalidInput
 from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import services
+from web.query_model import QueryModel
 
 api = APIBlueprint("claim_center", __name__, abp_tags=[Tag(name="Claims")])
 
 NEWEST = 2**63 - 1
 
 
-class CenterQuery(BaseModel):
+class CenterQuery(QueryModel):
     """Whose claim centre, on which channel."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user_id: str
     channel: Annotated[str, Field(min_length=1, max_length=TEXT_LENGTH, pattern=r"^[^\x00-\x1f]*$")] | None = None

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from web.query_model import QueryModel
+
 Identity = Annotated[str, Field(pattern=r"^[0-9]{1,19}$", description="64 bits as decimal text")]
 MAX_BATCH = 500
 
@@ -97,9 +99,7 @@ class ClaimPath(BaseModel):
     claim_id: str
 
 
-class WaitQuery(BaseModel):
+class WaitQuery(QueryModel):
     """How long to wait for a queued claim to be settled."""
-
-    model_config = ConfigDict(extra="forbid")
 
     wait: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] = Field(0, description="seconds")

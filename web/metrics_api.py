@@ -9,6 +9,7 @@ from flask_openapi3 import APIBlueprint, Tag
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.notify.gauge import read_lag
 from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
 from coupon_workers.runtime.queue_depth import pending_depths
 from web.auth import require
@@ -22,8 +23,8 @@ _TEXT = {"description": "Prometheus' text format", "content": {"text/plain": {"s
 @api.get("/metrics", summary="Metrics for Prometheus", responses={200: _TEXT})
 @require("ops")
 def get_metrics() -> Response:
-    """Counts of all processes of this front, at most a second old, and the depth of the queues at this moment."""
-    return Response(exposition([*_message_gauges(), *_claim_gauges()]), content_type=CONTENT_TYPE)
+    """Counts of all processes of this front, at most a second old, and what waits at this moment."""
+    return Response(exposition([*_message_gauges(), *_claim_gauges(), *_notice_gauges()]), content_type=CONTENT_TYPE)
 
 
 def _message_gauges() -> Iterator[Metric]:
@@ -56,6 +57,22 @@ def _claim_gauges() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "coupon_pending_claims_age_seconds", "Age of the oldest claim that is not settled.", value=oldest_ms / 1000
     )
+
+
+def _notice_gauges() -> Iterator[Metric]:
+    try:
+        lag = read_lag(services())
+    except StoreUnavailable:
+        yield _up("postgresql", False)
+        return
+    yield _up("postgresql", True)
+    yield GaugeMetricFamily("coupon_outbox_events", "Events that were not passed on.", value=lag.events)
+    yield GaugeMetricFamily("coupon_outbox_age_seconds", "Age of the oldest such event.", value=lag.age_s)
+    deliveries = GaugeMetricFamily("coupon_deliveries", "Messages on their way, or given up.", labels=["state"])
+    deliveries.add_metric(["pending"], lag.pending)
+    deliveries.add_metric(["dead"], lag.dead)
+    yield deliveries
+    yield GaugeMetricFamily("coupon_delivery_targets_paused", "Targets that cannot be reached.", value=lag.paused)
 
 
 def _up(store: str, answers: bool) -> Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from flask_openapi3 import APIBlueprint, Tag
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from coupon_workers.orders import order_desk as desk
 from coupon_workers.orders.order import UserId
@@ -15,6 +15,7 @@ from coupon_workers.templates.field_type import ExternalId
 from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent
+from web.query_model import QueryModel
 
 api = APIBlueprint("orders", __name__, abp_tags=[Tag(name="Orders", description="Coupons on orders, and their money")])
 
@@ -28,10 +29,8 @@ class OrderPath(BaseModel):
     order_no: ExternalId
 
 
-class OrderQuery(BaseModel):
+class OrderQuery(QueryModel):
     """Whose order."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user_id: UserId
 

@@ -7,19 +7,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from coupon_workers.errors import InvalidInput
+from web.query_model import QueryModel
 
 Item = TypeVar("Item")
 
 LONGEST_CURSOR = 512
 
 
-class PageQuery(BaseModel):
+class PageQuery(QueryModel):
     """How many, and from where on: the cursor is the ``next_cursor`` of the page before."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(50, ge=1, le=200, description="items in a page")
     cursor: str | None = Field(None, max_length=LONGEST_CURSOR, description="the page before's next_cursor")

@@ -96,7 +96,9 @@ class RequestFrame:
         finally:
             taken_s = perf_counter() - started_s
             observe_request((endpoint, taken_s))
-            tell = log.debug if environ["PATH_INFO"] in _PROBES else log.info
+            # What went well is in the metrics, and what was changed in the history of what it changed.
+            quiet = status_code < 400 or environ["PATH_INFO"] in _PROBES
+            tell = log.debug if quiet else log.info
             tell(
                 "request",
                 method=environ["REQUEST_METHOD"],

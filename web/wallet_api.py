@@ -5,17 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, ConfigDict, Field
 
 from coupon_workers.claiming.claim_request import user_id_problem
+from coupon_workers.coupons.transfer import Transfer, transfer_coupon
 from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.orders.order import UserId
 from coupon_workers.templates.field_type import Instant
-from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
-from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page
+from coupon_workers.wallet.wallet import MAX_COUPON_ID, find_coupon, read_coupon, read_wallet
+from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page_json
 from web.auth import require
-from web.context import services
+from web.context import principal, services
+from web.idempotent import idempotent, subject_id
 from web.path_id import path_id
+from web.query_model import QueryModel
 
 api = APIBlueprint("wallet", __name__, abp_tags=[Tag(name="Wallet", description="The coupons of a user")])
 
@@ -82,10 +87,16 @@ class CouponPath(UserPath):
     coupon_no: str
 
 
-class WalletQuery(BaseModel):
-    """Which coupons, and which page of them."""
+class TransferBody(BaseModel):
+    """Who is to have the coupon."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"example": {"to_user_id": "u-1002"}})
+
+    to_user_id: UserId
+
+
+class WalletQuery(QueryModel):
+    """Which coupons, and which page of them."""
 
     status: Status | None = None
     expiring_before: Instant | None = Field(None, description="RFC 3339 with an offset")
@@ -95,11 +106,11 @@ class WalletQuery(BaseModel):
 
 @api.get("/v1/users/<user:user_id>/coupons", summary="A user's coupons", responses={200: WalletAnswer})
 @require("storefront")
-def get_wallet(path: UserPath, query: WalletQuery) -> dict[str, Any]:
+def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
     user_id = _user(path.user_id)
     if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
-        return first_page(services(), user_id)
+        return Response(first_page_json(services(), user_id), content_type="application/json")
     before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
     expiring: datetime | None = query.expiring_before
     page = read_wallet(
@@ -120,6 +131,29 @@ def get_coupon(path: CouponPath) -> dict[str, Any]:
     if coupon is None:
         raise NotFound("COUPON_NOT_FOUND", "this user has no coupon of that number")
     return coupon
+
+
+@api.post(
+    "/v1/users/<user:user_id>/coupons/<coupon_no>/transfer",
+    summary="Give a coupon to another user",
+    responses={201: CouponAnswer},
+)
+@require("storefront")
+@idempotent
+def transfer(path: CouponPath, body: TransferBody) -> tuple[dict[str, Any], int]:
+    """This coupon ends, and the receiver's new one is answered: the same worth, the same validity.
+
+    Sent again, the same coupon is answered again. 409 `NOT_TRANSFERABLE`, `EXPIRED`, or `COUPON_NOT_AVAILABLE` with
+    `coupon_status`, and `order_no` when an order has locked it.
+    """
+    user_id = _user(path.user_id)
+    coupon_id = path_id(path.coupon_no, "COUPON_NOT_FOUND")
+    wish = Transfer(user_id, coupon_id, body.to_user_id, to_coupon_id=subject_id())
+    received = find_coupon(
+        services(), body.to_user_id, transfer_coupon(services(), wish, operator=f"key:{principal().key_id}")
+    )
+    assert received is not None
+    return received, 201
 
 
 def _user(user_id: str) -> str:

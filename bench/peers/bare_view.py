@@ -2,7 +2,8 @@
 
     python -m bench.peers.bare_view
 
-It parses the JSON of a claim and answers 202 with the shape of our answer. It checks no key, validates nothing, asks
+It parses the JSON of a claim and answers 202 with the shape of our answer; and it answers a wallet of three coupons
+that it has at hand. It checks no key, validates nothing, asks
 no Redis, logs nothing. It is served by the very function that serves our front, with the same settings: the same
 Granian, processes, threads, backlog and time-outs.
 """
@@ -33,6 +34,38 @@ def post_claim() -> tuple[dict[str, Any], int]:
         "user_id": claim["user_id"],
         "replayed": False,
     }, 202
+
+
+_WALLET = {
+    "items": [
+        {
+            "coupon_no": "653247040368672768",
+            "template_id": "653247040368672767",
+            "template_name": "Bench",
+            "user_id": "u-0001-0000001",
+            "status": "unused",
+            "type": "amount_off",
+            "amount": 2_000,
+            "max_discount": None,
+            "currency": "CNY",
+            "threshold": 10_000,
+            "valid_from": "2026-11-11T00:00:00.123456Z",
+            "valid_to": "2026-11-18T00:00:00.123456Z",
+            "source": "claim",
+            "order_no": None,
+            "issued_at": "2026-11-11T00:00:00.123456Z",
+            "locked_until": None,
+        }
+    ]
+    * 3,
+    "next_cursor": None,
+}
+
+
+@app.get("/v1/users/<user_id>/coupons")
+def get_wallet(user_id: str) -> dict[str, Any]:
+    """Three coupons that it has at hand, as JSON."""
+    return _WALLET
 
 
 def main() -> None:

@@ -23,7 +23,8 @@ Buckets = Mapping[int, Sequence[BucketKeys]]
 _BOOKS = text("""
     SELECT template_id, total_quantity, reserved_quantity, bucket_count, issued
       FROM coupon_template
-      JOIN LATERAL (SELECT count(*) AS issued FROM coupon c WHERE c.template_id = coupon_template.template_id)
+      JOIN LATERAL (SELECT count(*) AS issued FROM coupon c
+                     WHERE c.template_id = coupon_template.template_id AND c.source <> 'transfer')
            AS counted ON true
      WHERE template_id = ANY(CAST(:template_ids AS bigint[]))
 """)

@@ -8,13 +8,14 @@ from coupon_workers.runtime.services import Services
 
 RULE = "daily_limit"
 
-# The day is the template's (CASES 34), by the gate's clock: that is the one that allowed the claim.
+# The day is the template's (CASES 34), by the gate's clock: that is the one that allowed the claim. A coupon
+# received from another user is no claim.
 _BEYOND = """
     SELECT c.template_id, c.user_id, CAST(c.claimed_at AT TIME ZONE t.timezone AS date) AS day, count(*) AS held,
            t.per_user_daily_limit
       FROM coupon c
       JOIN coupon_template t USING (template_id)
-     WHERE t.per_user_daily_limit IS NOT NULL
+     WHERE t.per_user_daily_limit IS NOT NULL AND c.source <> 'transfer'
      GROUP BY c.user_id, c.template_id, day, t.per_user_daily_limit
     HAVING count(*) > t.per_user_daily_limit
      ORDER BY c.template_id, c.user_id, day LIMIT :breach_limit

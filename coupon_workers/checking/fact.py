@@ -11,12 +11,17 @@ _COUNTS = """
            (SELECT count(*) FROM coupon) AS coupons,
            (SELECT count(*) FROM claim_rejection) AS rejections,
            (SELECT count(*) FROM outbox) AS outbox,
-           (SELECT count(*) FROM claim_set_aside) AS set_aside
+           (SELECT count(*) FROM claim_set_aside) AS set_aside,
+           (SELECT count(*) FROM coupon_order) AS orders,
+           (SELECT count(*) FROM coupon_refund) AS refunds,
+           (SELECT count(*) FROM ledger_entry) AS ledger_entries,
+           (SELECT count(*) FROM order_event WHERE state = 'waiting') AS waiting_events
 """
 
 
 def facts(services: Services) -> dict[str, int]:
-    """Counts of templates, coupons, rejections, events, entries set aside, queued claims, and cold buckets.
+    """Counts of templates, coupons, rejections, events, entries set aside, orders with coupons and their refunds and
+    bookings, events of orders not known yet, queued claims, and cold buckets.
 
     Raises ``StoreUnavailable``.
     """

@@ -1,4 +1,6 @@
-"""DESIGN 5: ``issued_quantity`` of a template is the number of its coupon rows."""
+"""DESIGN 5: ``issued_quantity`` of a template is the number of its coupon rows, received ones left out.
+
+A coupon received from another user is no issue: its unit was taken when the first one was."""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ RULE = "issued_count"
 _DIFFERENT = """
     SELECT t.template_id, t.issued_quantity AS booked, coalesce(c.issued, 0) AS counted
       FROM coupon_template t
-      LEFT JOIN (SELECT template_id, count(*) AS issued FROM coupon GROUP BY template_id) AS c USING (template_id)
+      LEFT JOIN (SELECT template_id, count(*) AS issued FROM coupon WHERE source <> 'transfer'
+                  GROUP BY template_id) AS c USING (template_id)
      WHERE t.issued_quantity <> coalesce(c.issued, 0)
      ORDER BY t.template_id LIMIT :breach_limit
 """

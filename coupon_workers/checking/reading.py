@@ -23,6 +23,7 @@ _SNAPSHOT = f"""
     SET LOCAL enable_partitionwise_aggregate = on;
     SET LOCAL work_mem = '64MB';
     SET LOCAL jit = off;
+    SET LOCAL enable_seqscan = on;
 """
 
 

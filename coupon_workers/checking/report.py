@@ -13,13 +13,21 @@ from coupon_workers.checking.daily_limit import daily_limit
 from coupon_workers.checking.fact import facts
 from coupon_workers.checking.flow_history import flow_history
 from coupon_workers.checking.issued_count import issued_count
+from coupon_workers.checking.ledger_use import ledger_use
+from coupon_workers.checking.live_use import live_use
 from coupon_workers.checking.never_over_issued import never_over_issued
 from coupon_workers.checking.no_lost_claim import no_lost_claim
 from coupon_workers.checking.one_effect import one_effect
+from coupon_workers.checking.order_money import order_money
+from coupon_workers.checking.order_use import order_use
+from coupon_workers.checking.overdue_order import overdue_order
 from coupon_workers.checking.patience import PATIENCE_S
+from coupon_workers.checking.refund_money import refund_money
 from coupon_workers.checking.rejected_count import rejected_count
 from coupon_workers.checking.request_memory import request_memory
 from coupon_workers.checking.taker_count import taker_count
+from coupon_workers.checking.transfer_link import transfer_link
+from coupon_workers.checking.use_history import use_history
 from coupon_workers.checking.user_limit import user_limit
 from coupon_workers.runtime.services import Services
 
@@ -75,7 +83,19 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("user_limit", "coupons <= limit, per user and template", user_limit),
         Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),
         Invariant("one_effect", "one effect per request, one end per claim", one_effect),
+        Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
         Invariant("flow_history", "history replays to the state", flow_history),
+        Invariant("live_use", "one active use per coupon, as the coupon says", live_use),
+        Invariant("order_use", "an order's coupons are in its own state", order_use),
+        Invariant("use_history", "a coupon's history is what became of it on each order", use_history),
+        Invariant("order_money", "shares sum to discounts, discounts to what an order is less", order_money),
+        Invariant("refund_money", "refunds sum to what is booked, never above what was paid", refund_money),
+        Invariant("ledger_use", "the ledger has each discount and each reversal once", ledger_use),
+        Invariant(
+            "overdue_order",
+            "no lock and no waiting event outlives its deadline",
+            partial(overdue_order, patience_s=patience_s),
+        ),
         Invariant(
             "conservation",
             "total = stock + queued + issued + reserved, per warm template",

@@ -1,4 +1,6 @@
-"""Every settled claim of the database, a page at a time, by the indexes: coupons by template, then rejections."""
+"""Every settled claim of the database, a page at a time, by the indexes: coupons by template, then rejections.
+
+A coupon received from another user is no claim of his."""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ PAGE = 5_000
 
 _COUPONS = text("""
     SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state FROM coupon
-     WHERE (template_id, coupon_id) > (:template_id, :claim_id) ORDER BY template_id, coupon_id LIMIT :page
+     WHERE (template_id, coupon_id) > (:template_id, :claim_id) AND source <> 'transfer'
+     ORDER BY template_id, coupon_id LIMIT :page
 """)
 _REJECTIONS = text("""
     SELECT claim_id, template_id, user_id, request_id, reason AS state FROM claim_rejection

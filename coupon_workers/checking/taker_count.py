@@ -1,4 +1,5 @@
-"""DESIGN 3.4: the gate counts for each user of a template what he has: coupon rows and queued claims."""
+"""DESIGN 3.4: the gate counts for each user of a template what he has had: coupon rows, but not those that other users
+gave him, and queued claims."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _HELD = text("""
     SELECT taker.template_id, taker.user_id, held.coupon_id
       FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
      CROSS JOIN LATERAL (SELECT coupon_id FROM coupon c
-                          WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id OFFSET 0) AS held
+                          WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
+                            AND c.source <> 'transfer' OFFSET 0) AS held
 """)
 
 Taker = tuple[BucketKeys, str]

@@ -1,4 +1,4 @@
-"""DESIGN 3.4: a user has at most ``per_user_limit`` coupons of a template."""
+"""DESIGN 3.4: a user has at most ``per_user_limit`` coupons of a template, beside those other users gave him."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ RULE = "user_limit"
 
 _BEYOND = """
     SELECT c.template_id, c.user_id, c.held, t.per_user_limit
-      FROM (SELECT user_id, template_id, count(*) AS held FROM coupon GROUP BY user_id, template_id
+      FROM (SELECT user_id, template_id, count(*) AS held FROM coupon WHERE source <> 'transfer'
+             GROUP BY user_id, template_id
             HAVING count(*) > (SELECT coalesce(min(per_user_limit), 1) FROM coupon_template)) AS c
       JOIN coupon_template t USING (template_id)
      WHERE c.held > t.per_user_limit
@@ -19,7 +20,7 @@ _BEYOND = """
 
 
 def user_limit(services: Services) -> list[Breach]:
-    """Users with more coupons of a template than it allows."""
+    """Users with more coupons of a template than it allows; one given away still counts, one received does not."""
     return [
         Breach(
             RULE,

@@ -45,11 +45,13 @@ SWAP_TIMEOUT_MS = 30_000
 """The swap of the longest backlog takes seconds, and giving up on it does not stop it."""
 
 _EPOCH_DAY = date(1970, 1, 1)
+# A coupon received from another user took no unit of the stock and nothing of its owner's allowance.
 _PAGES = {
     "coupon": (
         "SELECT coupon_id AS claim_id, user_id, request_id, claim_seq, claimed_at, 'issued' AS state,"
         " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM coupon"
-        " WHERE template_id = :template_id AND coupon_id > :after ORDER BY coupon_id LIMIT :page"
+        " WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'"
+        " ORDER BY coupon_id LIMIT :page"
     ),
     "claim_rejection": (
         "SELECT claim_id, user_id, request_id, claim_seq, claimed_at, reason AS state,"

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 _TEMPLATE = text(
     """
     SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
-           per_user_daily_limit, timezone, validity, notify, rejected_quantity
+           per_user_daily_limit, timezone, validity, rejected_quantity
       FROM coupon_template WHERE template_id = :template_id
     """
 )
@@ -47,7 +47,7 @@ _ISSUE = """
         SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', request_id FROM issued
     ), told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id)
-        SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued WHERE :notify
+        SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued
     ), counted AS (
         UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
          WHERE template_id = :template_id
@@ -58,16 +58,17 @@ _ISSUE = """
 
 # Each looks for what the gate should have refused: the second line of defence when Redis has lost its memory.
 # "+ 0" keeps the index on template_id out: of a new template the statistics know nothing, the planner takes it for
-# one of a single coupon, and would go through all its coupons for each user.
+# one of a single coupon, and would go through all its coupons for each user. What other users gave a user is no claim.
 _BEYOND_LIMIT = """
     EXISTS (SELECT FROM (SELECT user_id, count(*) AS n FROM entry GROUP BY user_id) AS asked
              WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id) > :user_limit)"""
+                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
+                           AND c.source <> 'transfer') > :user_limit)"""
 _BEYOND_DAILY_LIMIT = """
     EXISTS (SELECT FROM (SELECT user_id, CAST(claimed_at AT TIME ZONE :timezone AS date) AS day, count(*) AS n
                            FROM entry GROUP BY 1, 2) AS asked
              WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
+                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id AND c.source <> 'transfer'
                            AND CAST(c.claimed_at AT TIME ZONE :timezone AS date) = asked.day) > :daily_limit)"""
 _REJECTED_BEFORE = """
     EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
@@ -116,7 +117,6 @@ def _arguments(template: Row, claims: Sequence[PendingClaim], seqs: Sequence[int
         "version": template["version"],
         "pause_epoch": template["pause_epoch"],
         "rejected_quantity": template["rejected_quantity"],
-        "notify": template["notify"],
         "user_limit": template["per_user_limit"],
         "daily_limit": template["per_user_daily_limit"],
         "timezone": template["timezone"],
@@ -171,7 +171,7 @@ def read_books(connection: Connection, template: Row, claims: Sequence[PendingCl
         text(
             "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
             " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM coupon"
-            " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[]))"
+            " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[])) AND source <> 'transfer'"
         ),
         key,
     )
@@ -230,7 +230,7 @@ def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[
             ), told AS (
                 INSERT INTO outbox (event, user_id, template_id, coupon_id, detail)
                 SELECT 'claim.rejected', user_id, :template_id, claim_id, jsonb_build_object('reason', reason)
-                  FROM rejected WHERE :notify
+                  FROM rejected
             )
             UPDATE coupon_template SET rejected_quantity = rejected_quantity + (SELECT count(*) FROM rejected)
              WHERE template_id = :template_id
@@ -238,7 +238,6 @@ def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[
         ),
         {
             "template_id": template["template_id"],
-            "notify": template["notify"],
             "claim_ids": _numbers(v.claim.claim_id for v in verdicts),
             "users": _texts(v.claim.user_id for v in verdicts),
             "requests": _texts(v.claim.request_id for v in verdicts),

@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ from coupon_workers.load.demo_sale import FEWEST_CLAIMS, PAUSE_AFTER_SHARE, PAUS
 from coupon_workers.load.history import ClaimHistory
 from coupon_workers.load.http_request import Address
 from coupon_workers.load.load_table import load_table
+from coupon_workers.load.order_client import HeardCall, OrderClient
+from coupon_workers.load.order_plan import CouponLife, plan_orders, rounds
+from coupon_workers.load.order_report import free_coupons, order_rules, order_table
 from coupon_workers.load.outcome_count import gate_now
 from coupon_workers.load.pause_window import PauseWindow
 from coupon_workers.load.process_killer import ProcessKiller
@@ -53,6 +57,7 @@ class DemoOptions:
     """What the command line asks for."""
 
     claims: int
+    orders: int
     seed: int
     connections: int
     rate: float | None
@@ -62,6 +67,9 @@ class DemoOptions:
 @click.command(short_help="Hold a flash sale on own servers, check every rule.")
 @click.option(
     "--claims", type=click.IntRange(min=FEWEST_CLAIMS), default=24_000, show_default=True, help="Claims to send."
+)
+@click.option(
+    "--orders", type=click.IntRange(min=0), default=4_000, show_default=True, help="Order calls with the coupons."
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of users, repeats and kills.")
 @click.option("--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Connections.")
@@ -78,12 +86,19 @@ class DemoOptions:
     help="Keep data and logs in this folder. [default: a temporary one, kept when something is wrong]",
 )
 def demo(
-    claims: int, seed: int, concurrency: int, rate: float | None, kill_every_s: float | None, data_dir: Path | None
+    claims: int,
+    orders: int,
+    seed: int,
+    concurrency: int,
+    rate: float | None,
+    kill_every_s: float | None,
+    data_dir: Path | None,
 ) -> None:
     """Hold a flash sale on servers of our own and check every rule.
 
     Starts everything, publishes a hot template (stock 2,000) and some quiet ones, sends claims over HTTP with repeats,
-    retries and a pause in the middle, waits for empty queues, and reports. Exits 1 when a rule is broken, 130 when it
+    retries and a pause in the middle, waits for empty queues, uses the coupons on orders (locks, payments, refunds,
+    cancellations, twice and at once), and reports. Exits 1 when a rule is broken, 130 when it
     is interrupted.
     """
     if rate is None and kill_every_s is not None:
@@ -92,7 +107,7 @@ def demo(
     console = Console()
     with _folder(data_dir) as folder:
         began = time.monotonic()
-        report = run_demo(folder, DemoOptions(claims, seed, concurrency, rate, kill_every_s), console)
+        report = run_demo(folder, DemoOptions(claims, orders, seed, concurrency, rate, kill_every_s), console)
         click.echo(verdict_line(report.verdicts, after_s=time.monotonic() - began))
         if not report.holds:
             raise CouponWorkersError("a rule is broken")
@@ -124,10 +139,11 @@ def run_demo(folder: Path, options: DemoOptions, console: Console) -> RunReport:
         settings = _settings(system)
         configure_logs(settings)
         services = make_services(settings)
-        key = create_key(services.engine, name="demo", scopes=["admin", "storefront"]).key
+        key = create_key(services.engine, name="demo", scopes=["admin", "storefront", "orders"]).key
         run = _Run(services, system, Address(_HOST, settings.http_port, key), options)
         report = run.report()
     console.print(load_table(report.counts, report.outcomes))
+    console.print(order_table(run.heard_orders))
     console.print(verdict_table(report.verdicts))
     console.print(fact_table({**report.facts, **{f"killed {name}": n for name, n in sorted(run.killed.items())}}))
     return report
@@ -161,7 +177,8 @@ class _Run:
         self._address = address
         self._options = options
         self._name = f"demo-{secrets.token_hex(4)}"
-        self.killed: dict[str, int] = {}
+        self.killed: Counter[str] = Counter()
+        self.heard_orders: list[HeardCall] = []
 
     def report(self) -> RunReport:
         """Make the templates, send the claims, wait for empty queues, judge."""
@@ -182,11 +199,16 @@ class _Run:
         with ProgressBar() as bar:
             self._heal()
             wait_until_settled(self._services, left=bar.counts_down("settling"))
+        lives = self._order([int(template_id) for template_id in template_ids])
+        with ProgressBar() as bar:
+            self._heal()
             expected = {
                 int(template_id): None if template.paused and self.killed else template.expected
                 for template_id, template in zip(template_ids, templates, strict=True)
             }
-            return report_run(self._services, history, expected, since, begins=bar.names("checking", rules_of_a_run()))
+            more = order_rules(self.heard_orders, lives)
+            begins = bar.names("checking", rules_of_a_run() + len(more))
+            return report_run(self._services, history, expected, since, more=more, begins=begins)
 
     def _send(self, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> ClaimHistory:
         with ClaimClient(self._address, connections=self._options.connections) as client:
@@ -194,6 +216,19 @@ class _Run:
             client.run(pause.among(plan), rate=self._options.rate, heard=heard, hear_admin=pause.hear)
             client.run(pause.last_calls, hear_admin=pause.hear)
             return client.history
+
+    def _order(self, template_ids: list[int]) -> list[CouponLife]:
+        """Use the coupons that were issued on orders."""
+        coupons = free_coupons(self._services, template_ids)
+        lives = plan_orders(coupons, calls=self._options.orders, seed=self._options.seed, now=utc_now(), run=self._name)
+        planned = sum(len(step) for life in lives for step in life.steps)
+        with ProgressBar() as bar, self._kills():
+            with OrderClient(self._address, connections=self._options.connections) as client:
+                heard = bar.counts_up("ordering", planned)
+                for calls in rounds(lives):
+                    client.run(calls, heard)
+                self.heard_orders = client.heard
+        return lives
 
     @contextmanager
     def _kills(self) -> Iterator[None]:
@@ -208,7 +243,7 @@ class _Run:
             yield
         finally:
             killer.stop()
-            self.killed = dict(killer.killed)
+            self.killed += killer.killed
 
     def _heal(self) -> None:
         if self.killed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -37,7 +37,7 @@ class RunReport:
 
 
 def rules_of_a_run() -> int:
-    """How many rules ``report_run`` asks."""
+    """How many rules ``report_run`` asks, without more."""
     return len(invariants()) + _CLIENT_RULES
 
 
@@ -46,17 +46,19 @@ def report_run(
     history: ClaimHistory,
     expected: Mapping[int, int | None],
     since: datetime,
+    *,
+    more: Sequence[Invariant] = (),
     begins: Begins = lambda invariant: None,
 ) -> RunReport:
     """Judge a run whose queues are empty; ``begins`` is told each rule before it is asked.
 
     ``expected`` maps the run's templates to the coupons that must have been issued of each, None where that is open.
-    ``since``: the gate's clock when the run began. Raises ``StoreUnavailable``.
+    ``since``: the gate's clock when the run began. ``more``: rules of what else was run. Raises ``StoreUnavailable``.
     """
     outcomes = count_outcomes(services, expected.keys(), since)
     stores = check_all(services, begins=begins)
     clients = []
-    for invariant in _client_rules(history, expected, outcomes):
+    for invariant in (*_client_rules(history, expected, outcomes), *more):
         begins(invariant)
         clients.append(judge(invariant, services))
     return RunReport(tally(history), outcomes, (*stores.verdicts, *clients), stores.facts)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from coupon_workers.errors import Conflict
 from coupon_workers.orders.order_change import OrderChange
 from coupon_workers.orders.order_request import LockBody
-from coupon_workers.orders.order_row import Row, hold_order, read_uses
+from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
 from coupon_workers.orders.placement import Placement, place
 from coupon_workers.orders.release import DEADLINE, release_held
 
@@ -28,6 +28,9 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
         if order["status"] == "locked":
             if now < order["locked_until"]:
                 return _re_entered(connection, order, body)
+            # All at once: held one lock after the other, two orders could come to wait for each other.
+            going = [use["coupon_id"] for use in read_uses(connection, order)]
+            hold_coupons(connection, body.user_id, [*going, *body.coupon_nos])
             release_held(connection, now, order, "timeout", DEADLINE)
     asked = Placement(
         order_no=order_no,

@@ -87,14 +87,17 @@ class OrderBody(OrderPart):
     @model_validator(mode="wrap")
     @classmethod
     def _all_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return every_error_at_once(cls, data, handler, lambda _: broken_rules(data))
+        return every_error_at_once(cls, data, handler, lambda known: broken_rules(data, known.get("lines")))
 
 
-def broken_rules(data: Any) -> Iterator[tuple[str, str]]:
-    """The fields of an order's lines that break a rule between them, and how, whatever else is wrong."""
+def broken_rules(data: Any, lines: list[OrderLine] | None = None) -> Iterator[tuple[str, str]]:
+    """The fields of an order's lines that break a rule between them, and how, whatever else is wrong.
+
+    ``lines``: those of ``data``, when all of them are well formed.
+    """
     first: dict[str, int] = {}
     total = 0
-    for position, line in _well_formed_lines(data):
+    for position, line in _well_formed_lines(data) if lines is None else enumerate(lines):
         known = first.setdefault(line.line_id, position)
         if known != position:
             yield f"lines.{position}.line_id", f"It is the same as lines.{known}.line_id: each line has its own"

@@ -103,14 +103,14 @@ def in_order_transaction(services: Services, user_id: str, work: Callable[[Conne
         try:
             with transaction(services.engine) as connection:
                 result = work(connection, services.clock())
-                crash_point("order_before_commit")
+                crash_point("order.before_commit")
         except Overtaken:
             continue
         except IntegrityError as error:
             # Two first calls of an order insert its row both; whatever else breaks a key breaks it again.
             broken = error
             continue
-        crash_point("order_after_commit")
+        crash_point("order.after_commit")
         forget_stale_wallets(services, [user_id])
         return result
     if broken is not None:

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, text
 
 from coupon_workers.errors import Conflict, InvalidInput
 from coupon_workers.orders.order_request import EventBody, RedeemBody, RefundBody, digest
-from coupon_workers.orders.order_row import Row, hold_order, rows_of
+from coupon_workers.orders.order_row import Row, hold_order, row_of, rows_of
 from coupon_workers.orders.redeem import CLOCKS_APART, redeem
 from coupon_workers.orders.refund import refund
 from coupon_workers.orders.release import release
@@ -70,7 +70,7 @@ def take_event(connection: Connection, now: datetime, body: EventBody) -> Row:
     order = hold_order(connection, body.user_id, body.order_no)
     named = key | {"order_no": body.order_no, "type": body.type, "occurred_at": body.occurred_at, "now": now}
     stored = connection.execute(_STORE, named | {"body": json.dumps(said), "fingerprint": digest(said)}).first()
-    event = dict(connection.execute(_STORED, key).mappings().one())
+    event = row_of(connection.execute(_STORED, key).mappings().one())
     if stored is None:
         if event["fingerprint"] != digest(said):
             raise InvalidInput([("event_id", "It belongs to another event")])
@@ -82,7 +82,17 @@ def take_event(connection: Connection, now: datetime, body: EventBody) -> Row:
 
 
 def settle_waiting(connection: Connection, now: datetime, user_id: str, order_no: str) -> bool:
-    """Do what the order's waiting events ask, in the order in which they occurred; whether anything was settled."""
+    """Do what the order's waiting events ask, in the order in which they occurred; whether anything was settled.
+
+    One that waits for another which occurred after it, by the order centre's clocks, has its turn again.
+    """
+    settled = False
+    while _settle_each(connection, now, user_id, order_no):
+        settled = True
+    return settled
+
+
+def _settle_each(connection: Connection, now: datetime, user_id: str, order_no: str) -> bool:
     settled = False
     key = {"user_id": user_id, "order_no": order_no}
     for event in rows_of(connection.execute(_WAITING, key)):
@@ -178,15 +188,18 @@ def event_answer(event: Row) -> dict[str, Any]:
     }
 
 
+_MEETS = "(e.type <> 'refunded' OR o.status = 'redeemed')"
 _MET = text(
     "SELECT DISTINCT e.user_id, e.order_no FROM order_event e JOIN coupon_order o USING (user_id, order_no)"
-    " WHERE e.state = 'waiting' AND e.tried_at > :since"
-    "   AND (e.type <> 'refunded' OR o.status = 'redeemed') LIMIT :chunk"
+    f" WHERE e.state = 'waiting' AND (e.tried_at > :since OR e.tried_at <= :before) AND {_MEETS} LIMIT :chunk"
 )
+# One that has missed its order all the time, as when no sweep was running, is settled and not refused.
 _LATE = text(
     "UPDATE order_event SET state = 'refused', code = coalesce(code, 'ORDER_NOT_FOUND'), tried_at = :now"
-    " WHERE state = 'waiting' AND (user_id, event_id) IN (SELECT user_id, event_id FROM order_event"
-    " WHERE state = 'waiting' AND tried_at <= :before ORDER BY tried_at LIMIT :chunk FOR UPDATE SKIP LOCKED)"
+    " WHERE state = 'waiting' AND (user_id, event_id) IN (SELECT user_id, event_id FROM order_event e"
+    " WHERE state = 'waiting' AND tried_at <= :before AND NOT EXISTS (SELECT FROM coupon_order o"
+    f" WHERE o.user_id = e.user_id AND o.order_no = e.order_no AND {_MEETS})"
+    " ORDER BY tried_at LIMIT :chunk FOR UPDATE SKIP LOCKED)"
 )
 
 MET_LATELY = timedelta(minutes=5)
@@ -195,7 +208,7 @@ MET_LATELY = timedelta(minutes=5)
 
 def met_orders(connection: Connection, now: datetime, chunk: int) -> Iterator[tuple[str, str]]:
     """Users and orders whose events wait though they need not: they came at the moment of what they wait for."""
-    for row in connection.execute(_MET, {"since": now - MET_LATELY, "chunk": chunk}):
+    for row in connection.execute(_MET, {"since": now - MET_LATELY, "before": now - WAITS, "chunk": chunk}):
         yield row.user_id, row.order_no
 
 

@@ -59,12 +59,20 @@ def _each_once(coupon_nos: list[int]) -> list[int]:
     return coupon_nos
 
 
+def _only_true(value: Any) -> Any:
+    """To Python, and so to a literal, 1 and 1.0 are ``True`` too; an order is not returned whole on a number."""
+    if value is not True:
+        raise PydanticCustomError("full", "It is true, or left out")
+    return value
+
+
 CouponNo = Annotated[
     int,
     BeforeValidator(_as_coupon_no),
     WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,18}$", "examples": ["653247040368672768"]}),
 ]
 CouponNos = Annotated[list[CouponNo], Field(min_length=1, max_length=MAX_COUPONS), AfterValidator(_each_once)]
+Everything = Annotated[Literal[True], BeforeValidator(_only_true)]
 Lines = Annotated[list[OrderLine], Field(min_length=1, max_length=MAX_LINES)]
 
 _ORDER_FIELDS = ("currency", "lines", "coupon_nos")
@@ -103,7 +111,7 @@ class RedeemBody(OrderPart):
     @model_validator(mode="wrap")
     @classmethod
     def _all_at_once(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return every_error_at_once(cls, data, handler, lambda _: _whole_or_absent(data))
+        return every_error_at_once(cls, data, handler, lambda known: _whole_or_absent(data, known.get("lines")))
 
     @property
     def order(self) -> OrderBody | None:
@@ -139,7 +147,7 @@ class RefundBody(OrderPart):
     user_id: UserId
     refund_no: ExternalId
     lines: Annotated[list[RefundLine], Field(min_length=1, max_length=MAX_LINES)] | None = None
-    full: Literal[True] | None = None
+    full: Everything | None = None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -160,7 +168,7 @@ class EventBody(OrderPart):
     reason: Name | None = None
     refund_no: ExternalId | None = None
     lines: Annotated[list[RefundLine], Field(min_length=1, max_length=MAX_LINES)] | None = None
-    full: Literal[True] | None = None
+    full: Everything | None = None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -180,7 +188,7 @@ def digest(said: Any) -> bytes:
     return sha256(json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()).digest()
 
 
-def _whole_or_absent(data: Any) -> Iterator[tuple[str, str]]:
+def _whole_or_absent(data: Any, lines: list[OrderLine] | None) -> Iterator[tuple[str, str]]:
     if not isinstance(data, dict):
         return
     given = [field for field in _ORDER_FIELDS if data.get(field) is not None]
@@ -188,7 +196,7 @@ def _whole_or_absent(data: Any) -> Iterator[tuple[str, str]]:
         for field in _ORDER_FIELDS:
             if field not in given:
                 yield field, "An order that is redeemed without a lock is given whole, with its coupons"
-        yield from broken_rules(data)
+        yield from broken_rules(data, lines)
 
 
 def _one_of_two(data: Any) -> Iterator[tuple[str, str]]:

@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Result, TextClause, text
+from sqlalchemy import Connection, Result
+
+from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 Row = Mapping[str, Any]
 
-_ORDER = "SELECT * FROM coupon_order WHERE user_id = :user_id AND order_no = :order_no"
+_ORDER = """
+    SELECT user_id, order_no, status, lock_no, fingerprint, currency, channel, lines, subtotal_minor, discount_minor,
+           payable_minor, refunded_minor, refund_count, locked_at, locked_until, released_at, release_reason,
+           payment_no, paid_at, redeemed_at, fully_returned_at
+      FROM coupon_order WHERE user_id = :user_id AND order_no = :order_no"""
+_ORDER_TYPES = {"user_id": "text", "order_no": "text"}
 
-_READ_ORDER = text(_ORDER)
-_HOLD_ORDER = text(f"{_ORDER} FOR NO KEY UPDATE")
+_READ_ORDER = PreparedStatement("read_order", _ORDER, **_ORDER_TYPES)
+_HOLD_ORDER = PreparedStatement("hold_order", f"{_ORDER} FOR NO KEY UPDATE", **_ORDER_TYPES)
 
 COUPON_WITH_RULE = """
     SELECT c.user_id, c.coupon_id, c.template_id, c.status, c.order_no, c.valid_from, c.valid_to, c.face_value_minor,
@@ -25,15 +32,21 @@ COUPON_WITH_RULE = """
       FROM coupon c JOIN coupon_template t USING (template_id)"""
 
 _COUPONS = f"""{COUPON_WITH_RULE}
-     WHERE c.user_id = :user_id AND c.coupon_id = ANY(CAST(:coupon_ids AS bigint[]))
+     WHERE c.user_id = :user_id AND c.coupon_id = ANY(:coupon_ids)
      ORDER BY c.coupon_id"""
 
-_READ_COUPONS = text(_COUPONS)
-_HOLD_COUPONS = text(f"{_COUPONS} FOR NO KEY UPDATE OF c")
+_COUPONS_TYPES = {"user_id": "text", "coupon_ids": "bigint[]"}
 
-_USES = text(
+_READ_COUPONS = PreparedStatement("read_coupons", _COUPONS, **_COUPONS_TYPES)
+_HOLD_COUPONS = PreparedStatement("hold_coupons", f"{_COUPONS} FOR NO KEY UPDATE OF c", **_COUPONS_TYPES)
+
+_USES = PreparedStatement(
+    "read_uses",
     "SELECT coupon_id, template_id, state, discount_minor, allocations, reversed_minor FROM coupon_use"
-    " WHERE user_id = :user_id AND order_no = :order_no AND lock_no = :lock_no ORDER BY position"
+    " WHERE user_id = :user_id AND order_no = :order_no AND lock_no = :lock_no ORDER BY position",
+    user_id="text",
+    order_no="text",
+    lock_no="integer",
 )
 
 
@@ -47,9 +60,9 @@ def hold_order(connection: Connection, user_id: str, order_no: str) -> Row | Non
     return _order(connection, _HOLD_ORDER, user_id, order_no)
 
 
-def _order(connection: Connection, statement: TextClause, user_id: str, order_no: str) -> Row | None:
-    row = connection.execute(statement, {"user_id": user_id, "order_no": order_no}).mappings().first()
-    return None if row is None else dict(row)
+def _order(connection: Connection, statement: PreparedStatement, user_id: str, order_no: str) -> Row | None:
+    rows = statement.rows(connection, {"user_id": user_id, "order_no": order_no})
+    return row_of(rows[0]) if rows else None
 
 
 def read_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]) -> list[Row]:
@@ -64,15 +77,20 @@ def hold_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]
 
 def _coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int], *, held: bool) -> list[Row]:
     arguments = {"user_id": user_id, "coupon_ids": list(coupon_ids)}
-    return rows_of(connection.execute(_HOLD_COUPONS if held else _READ_COUPONS, arguments))
+    return [*(_HOLD_COUPONS if held else _READ_COUPONS).rows(connection, arguments)]
 
 
 def read_uses(connection: Connection, order: Row) -> list[Row]:
     """The uses of the order's last lock, in the order in which the coupons were applied."""
     arguments = {"user_id": order["user_id"], "order_no": order["order_no"], "lock_no": order["lock_no"]}
-    return rows_of(connection.execute(_USES, arguments))
+    return [*_USES.rows(connection, arguments)]
 
 
 def rows_of(result: Result[Any]) -> list[Row]:
     """What a statement answered, by its columns."""
-    return [dict(row) for row in result.mappings()]
+    return [row_of(row) for row in result.mappings()]
+
+
+def row_of(columns: Mapping[Any, Any]) -> Row:
+    """A row with its binaries as ``bytes``: the driver's ``memoryview`` is unequal to bytes of the same content."""
+    return {str(name): bytes(value) if isinstance(value, memoryview) else value for name, value in columns.items()}

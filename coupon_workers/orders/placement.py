@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
@@ -20,6 +20,7 @@ from coupon_workers.orders.discount import Discounts, apply_coupons
 from coupon_workers.orders.order import OrderBody
 from coupon_workers.orders.order_change import AWAITED, OrderChange
 from coupon_workers.orders.order_row import Row, hold_coupons
+from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +56,14 @@ def _statement(action: FlowAction, event: str, extra: str = "") -> str:
         RETURNING 1
     ), moved AS (
         UPDATE coupon SET status = :status, order_no = :order_no, version = version + 1, updated_at = :now
-         WHERE user_id = :user_id AND coupon_id = ANY(CAST(:coupon_ids AS bigint[])) AND status = 'unused'
+         WHERE user_id = :user_id AND coupon_id = ANY(:coupon_ids) AND status = 'unused'
            AND valid_from <= :now AND :now < valid_to
         RETURNING user_id, coupon_id, template_id, version, 'unused' AS before_status, status, order_no
     ), used AS (
         INSERT INTO coupon_use (user_id, order_no, coupon_id, template_id, lock_no, state, position, discount_minor,
                                 allocations)
         SELECT :user_id, :order_no, coupon_id, template_id, :lock_no, :status, position, discount_minor, allocations
-          FROM jsonb_to_recordset(CAST(:uses AS jsonb))
+          FROM jsonb_to_recordset(:uses)
             AS u(coupon_id bigint, template_id bigint, position smallint, discount_minor bigint, allocations jsonb)
         ON CONFLICT (user_id, order_no, coupon_id) DO UPDATE
            SET (lock_no, state, position, discount_minor, allocations) =
@@ -72,9 +73,36 @@ def _statement(action: FlowAction, event: str, extra: str = "") -> str:
     SELECT (SELECT count(*) FROM placed) AS placed, (SELECT count(*) FROM moved) AS moved,{AWAITED}"""
 
 
-_LOCK = text(_statement(FlowAction.LOCK, "coupon.locked"))
-_REDEEM = text(
-    _statement(FlowAction.REDEEM, "coupon.redeemed", f",\n    charged AS (SELECT * FROM used),{booked('redeem')}")
+_TYPES = {
+    "user_id": "text",
+    "order_no": "text",
+    "status": "text",
+    "lock_no": "integer",
+    "fingerprint": "bytea",
+    "currency": "text",
+    "channel": "text",
+    "lines": "jsonb",
+    "subtotal_minor": "bigint",
+    "discount_minor": "bigint",
+    "payable_minor": "bigint",
+    "locked_at": "timestamptz",
+    "locked_until": "timestamptz",
+    "payment_no": "text",
+    "paid_at": "timestamptz",
+    "redeemed_at": "timestamptz",
+    "now": "timestamptz",
+    "coupon_ids": "bigint[]",
+    "uses": "jsonb",
+    "operator": "text",
+    "request_id": "text",
+}
+
+_LOCK = PreparedStatement("lock_coupons", _statement(FlowAction.LOCK, "coupon.locked"), **_TYPES)
+_REDEEM = PreparedStatement(
+    "redeem_coupons_directly",
+    _statement(FlowAction.REDEEM, "coupon.redeemed", f", charged AS (SELECT * FROM used),{booked('redeem')}"),
+    **_TYPES,
+    reference="text",
 )
 
 
@@ -113,8 +141,9 @@ def _write(
         }
         for position, applied in enumerate(discounts.applied)
     ]
-    written = connection.execute(
-        _LOCK if asked.payment_no is None else _REDEEM,
+    statement = _LOCK if asked.payment_no is None else _REDEEM
+    [written] = statement.rows(
+        connection,
         order
         | {
             "lines": json.dumps(order["lines"]),
@@ -125,10 +154,10 @@ def _write(
             "reference": asked.payment_no,
             "now": now,
         },
-    ).one()
-    if (written.placed, written.moved) != (1, len(uses)):
+    )
+    if (written["placed"], written["moved"]) != (1, len(uses)):
         raise Overtaken
-    return OrderChange(order, uses, written.awaited)
+    return OrderChange(order, uses, written["awaited"])
 
 
 def _order(now: datetime, previous: Row | None, asked: Placement, discounts: Discounts) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import CouponStatus, FlowAction
@@ -12,13 +12,15 @@ from coupon_workers.errors import Conflict, InvalidInput, NotFound
 from coupon_workers.finance.ledger_sql import booked
 from coupon_workers.orders.order_change import AWAITED, OrderChange
 from coupon_workers.orders.order_request import RedeemBody, fingerprint_of
-from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses, rows_of
+from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
 from coupon_workers.orders.placement import Placement, place
+from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 CLOCKS_APART = timedelta(minutes=5)
 """How far ahead of ours the order centre's clock may be."""
 
-_REDEEM = text(
+_REDEEM = PreparedStatement(
+    "redeem_coupons",
     f"""
     WITH paid AS (
         UPDATE coupon_order SET status = 'redeemed', payment_no = :payment_no, paid_at = :paid_at, redeemed_at = :now,
@@ -33,7 +35,7 @@ _REDEEM = text(
         UPDATE coupon c SET status = 'redeemed', order_no = :order_no, version = version + 1, updated_at = :now
           FROM still
          WHERE c.user_id = :user_id AND c.coupon_id = still.coupon_id AND c.status = :coupon_status
-           AND c.order_no IS NOT DISTINCT FROM CAST(:holder AS text)
+           AND c.order_no IS NOT DISTINCT FROM :holder
         RETURNING c.user_id, c.coupon_id, c.template_id, c.version, CAST(:coupon_status AS text) AS before_status,
                   c.status, c.order_no
     ), used AS (
@@ -43,9 +45,23 @@ _REDEEM = text(
     ), charged AS (
         SELECT coupon_id, template_id, discount_minor AS amount_minor FROM used
     ),{recorded(FlowAction.REDEEM, "coupon.redeemed")},{booked("redeem")}
-    SELECT used.*, (SELECT count(*) FROM paid) AS paid, (SELECT count(*) FROM moved) AS moved,{AWAITED}
+    SELECT coupon_id, template_id, position, discount_minor, allocations, (SELECT count(*) FROM paid) AS paid,
+           (SELECT count(*) FROM moved) AS moved,{AWAITED}
       FROM used ORDER BY position
-    """
+    """,
+    user_id="text",
+    order_no="text",
+    lock_no="integer",
+    order_status="text",
+    coupon_status="text",
+    holder="text",
+    payment_no="text",
+    paid_at="timestamptz",
+    reference="text",
+    currency="text",
+    operator="text",
+    request_id="text",
+    now="timestamptz",
 )
 
 
@@ -63,15 +79,15 @@ def redeem(connection: Connection, now: datetime, order_no: str, body: RedeemBod
     order = hold_order(connection, body.user_id, order_no)
     if order is None:
         return _redeem_directly(connection, now, order_no, body, paid_at, operator)
-    if order["status"] == "redeemed":
-        if order["payment_no"] != body.payment_no:
-            detail = "the order was redeemed by another payment"
-            raise Conflict("ALREADY_REDEEMED", detail, payment_no=order["payment_no"])
-        return OrderChange(order, read_uses(connection, order))
+    if order["status"] == "redeemed" and order["payment_no"] != body.payment_no:
+        raise Conflict("ALREADY_REDEEMED", "the order was redeemed by another payment", payment_no=order["payment_no"])
     if body.order is not None and order["fingerprint"] != fingerprint_of(body.order, body.coupon_nos or []):
         raise Conflict("ORDER_DIFFERS", "another cart or other coupons were locked for this order")
-    if order["status"] == "released":
-        _check_still_free(connection, order, paid_at if _in_time(order, paid_at) else now)
+    if order["status"] == "redeemed":
+        return OrderChange(order, read_uses(connection, order))
+    if order["status"] == "released" or order["locked_until"] <= now:
+        # The coupons held when they were locked; a lock's word stands for a payment that came while it stood.
+        _check_still_free(connection, order, order["locked_at"] if _in_time(order, paid_at) else now)
     return _redeem_locked(connection, now, order, body.payment_no, paid_at, operator)
 
 
@@ -94,21 +110,25 @@ def _redeem_directly(
 
 def _in_time(order: Row, paid_at: datetime) -> bool:
     """Whether the buyer paid while the lock stood, though we hear of it later."""
-    return bool(order["locked_at"] <= paid_at < order["locked_until"])
+    ended = order["locked_until"] if order["released_at"] is None else min(order["locked_until"], order["released_at"])
+    return bool(order["locked_at"] <= paid_at < ended)
 
 
 def _check_still_free(connection: Connection, order: Row, judged_at: datetime) -> None:
-    """The coupons of a lock that has run out are free, and held at ``judged_at``.
+    """The coupons of a lock that has run out are free, and hold at ``judged_at``; swept or not, it is the same.
 
     Raises ``Conflict`` ``LOCK_EXPIRED``.
     """
     coupon_ids = [use["coupon_id"] for use in read_uses(connection, order)]
     for coupon in hold_coupons(connection, order["user_id"], coupon_ids):
+        own = coupon["order_no"] == order["order_no"]
         status = coupon["status"]
+        if status == CouponStatus.LOCKED and own:
+            status = CouponStatus.UNUSED
         if status == CouponStatus.UNUSED and not judged_at < coupon["valid_to"]:
             status = CouponStatus.EXPIRED
         if status != CouponStatus.UNUSED:
-            evidence = {} if coupon["order_no"] is None else {"order_no": coupon["order_no"]}
+            evidence = {} if own or coupon["order_no"] is None else {"order_no": coupon["order_no"]}
             raise Conflict(
                 "LOCK_EXPIRED",
                 f"the lock has run out, and the coupon is {status}",
@@ -123,8 +143,8 @@ def _redeem_locked(
 ) -> OrderChange:
     """Redeem the coupons of the order's last lock, which it holds or has let go."""
     held = order["status"] == "locked"
-    uses = connection.execute(
-        _REDEEM,
+    rows = _REDEEM.rows(
+        connection,
         {
             "user_id": order["user_id"],
             "order_no": order["order_no"],
@@ -141,7 +161,6 @@ def _redeem_locked(
             "now": now,
         },
     )
-    rows = rows_of(uses)
     if not rows or rows[0]["paid"] != 1 or rows[0]["moved"] != len(rows):
         raise AssertionError(f"order {order['order_no']} does not hold its coupons")
     after = {"status": "redeemed", "payment_no": payment_no, "paid_at": paid_at, "redeemed_at": now}

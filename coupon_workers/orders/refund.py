@@ -15,7 +15,7 @@ from coupon_workers.finance.ledger_sql import booked
 from coupon_workers.orders.coupon_return import CouponReturn, coupon_return
 from coupon_workers.orders.discount import Allocation
 from coupon_workers.orders.order_request import RefundBody, digest
-from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
+from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses, row_of
 from coupon_workers.orders.refund_split import Refund, RefundBook, SoldLine, UsedCoupon
 from coupon_workers.templates.terms import RefundRule
 
@@ -78,9 +78,10 @@ def refund(connection: Connection, now: datetime, order_no: str, body: RefundBod
         raise NotFound("ORDER_NOT_FOUND", "this user has no order of that number with coupons")
     stored = connection.execute(_STORED, {"user_id": body.user_id, "refund_no": body.refund_no}).mappings().first()
     if stored is not None:
-        if stored["fingerprint"] != fingerprint:
+        row = row_of(stored)
+        if row["fingerprint"] != fingerprint:
             raise InvalidInput([("refund_no", "It belongs to another refund")])
-        return dict(stored)
+        return row
     if order["status"] != "redeemed":
         raise Conflict("NOT_REDEEMED", f"the order is {order['status']}, not redeemed", order_status=order["status"])
     return _refund(connection, now, order, body, fingerprint, operator)

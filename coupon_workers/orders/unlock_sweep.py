@@ -10,12 +10,16 @@ from functools import partial
 
 from sqlalchemy import text
 
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
 from coupon_workers.orders.order_event import met_orders, refuse_late, settle_waiting
 from coupon_workers.orders.release import DEADLINE, RELEASE
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
+
+log = get_logger(__name__)
 
 CHUNK = 200
 TURN_S = 5.0
@@ -55,5 +59,11 @@ def settle_met_events(services: Services) -> int:
         refuse_late(connection, now, CHUNK)
         met = list(met_orders(connection, now, CHUNK))
     for user_id, order_no in met:
-        in_order_transaction(services, user_id, partial(settle_waiting, user_id=user_id, order_no=order_no))
+        try:
+            in_order_transaction(services, user_id, partial(settle_waiting, user_id=user_id, order_no=order_no))
+        except StoreUnavailable:
+            raise
+        except Exception:
+            # An order whose books contradict one another must not keep the others waiting.
+            log.exception("order_events_not_settled", order_no=order_no)
     return len(met)

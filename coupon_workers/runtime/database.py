@@ -61,6 +61,10 @@ def make_engine(settings: Settings, *, pool_size: int | None = None, for_front: 
         "-c timezone=UTC"
         f" -c statement_timeout={settings.statement_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS}"
+        # What is prepared (runtime/prepared_statement.py) is looked up by keys: one plan serves every user. And it is
+        # a plan for a table that grows: on sale day a table of one page has a million rows before its statistics
+        # know. Whoever reads whole tables turns sequential scans on for himself.
+        " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
     )
     connect_args: dict[str, Any] = {
         "connect_timeout": CONNECT_TIMEOUT_S,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coupon_workers.runtime.broker import make_broker
-from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.database import make_engine
+from coupon_workers.runtime.database_clock import DatabaseClock
 from coupon_workers.runtime.dramatiq_post import DramatiqPost
 from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
@@ -24,11 +24,12 @@ def make_services(settings: Settings, *, broker: Broker | None = None) -> Servic
     Raises ``StoreUnavailable`` when an address is missing; that a server does not answer shows at first use.
     """
     client = make_redis(settings)
+    engine = make_engine(settings, for_front=broker is None)
     return Services(
         settings=settings,
-        engine=make_engine(settings, for_front=broker is None),
+        engine=engine,
         redis=client,
         post=DramatiqPost(broker) if broker else TimedPost(DramatiqPost(make_broker(settings, for_workers=False))),
         next_id=LeasedIds(client).next_id,
-        clock=utc_now,
+        clock=DatabaseClock(engine),
     )

@@ -7,6 +7,7 @@ Every setting is documented in ``docs/settings.md``, and a test holds the two to
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +18,18 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from coupon_workers.errors import SettingsError
 
 PREFIX = "COUPON_"
+
+MESSAGE_CHANNELS = frozenset(("log", "smtp", "sms"))
+"""The ways to users that there are (notify/)."""
+
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+
+MAIL_ADDRESS = re.compile(
+    rf"(?=.{{1,254}}\Z)[\w!#$%&'*+/=?^`{{|}}~-]{{1,64}}(?:\.[\w!#$%&'*+/=?^`{{|}}~-]{{1,64}})*"
+    rf"@(?:{_LABEL}\.)*{_LABEL}",
+    re.ASCII,
+)
+"""RFC 5322's dot-atom at a host's name, in ASCII: nothing in it can end a header or a command of SMTP."""
 
 
 def _cores() -> int:
@@ -47,10 +60,24 @@ class Settings(BaseSettings):
     claim_rate: int = Field(50, ge=0, le=100_000, description="claims per user, template and second; 0: no limit")
     redis_timeout_ms: int = Field(2_000, ge=50, le=60_000, description="wait for one answer of Redis")
     statement_timeout_ms: int = Field(15_000, ge=100, le=600_000, description="longest SQL statement")
+    expiry_notice_hours: int = Field(24, ge=1, le=168, description="how long before its end a user is told of a coupon")
     settle_batch: int = Field(1_000, ge=1, le=5_000, description="claims settled in one transaction, at most")
+    webhook_private: bool = Field(False, description="webhooks may lead to private and loopback addresses")
+    message_channels: str | None = Field(None, description="channels to users: log, smtp, sms, separated by commas")
+    message_language: str = Field("en", description="language of messages to users: en or zh")
+    smtp_url: SecretStr | None = Field(None, description="mail server: smtp://, smtp+starttls:// or smtps://")
+    mail_from: str | None = Field(None, description="sender of mail to users")
+    sms_gateway: str = Field(
+        "coupon_workers.notify.sms_channel:LoggedSms", description="module:factory of the sender of short messages"
+    )
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: str = Field("json", description="json, or console for people")
     crash_at: str | None = Field(None, description="kills the process at a named point: fault tests only")
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels to users that are in use."""
+        return tuple(self.message_channels.split(",")) if self.message_channels else ()
 
     @field_validator("database_url")
     @classmethod
@@ -67,6 +94,40 @@ class Settings(BaseSettings):
     def _is_broker(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, {"redis", "rediss", "unix", "amqp", "amqps"})
 
+    @field_validator("message_channels")
+    @classmethod
+    def _are_channels(cls, names: str | None) -> str | None:
+        wanted = list(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
+        if set(wanted) - MESSAGE_CHANNELS:
+            raise ValueError(f"must be some of {', '.join(sorted(MESSAGE_CHANNELS))}, separated by commas")
+        return ",".join(wanted) or None
+
+    @field_validator("message_language")
+    @classmethod
+    def _is_language(cls, name: str) -> str:
+        if name not in {"en", "zh"}:
+            raise ValueError("must be en or zh")
+        return name
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _is_mail_server(cls, url: SecretStr | None) -> SecretStr | None:
+        return _with_scheme(url, {"smtp", "smtp+starttls", "smtps"})
+
+    @field_validator("mail_from")
+    @classmethod
+    def _is_mail_address(cls, address: str | None) -> str | None:
+        if address and not MAIL_ADDRESS.fullmatch(address):
+            raise ValueError("must be a mail address, without a name: coupons@example.com")
+        return address or None
+
+    @field_validator("sms_gateway")
+    @classmethod
+    def _is_factory(cls, path: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
+            raise ValueError("must be module:factory")
+        return path
+
     @field_validator("log_level")
     @classmethod
     def _is_level(cls, level: str) -> str:
@@ -80,6 +141,12 @@ class Settings(BaseSettings):
         if name not in {"json", "console"}:
             raise ValueError("must be json or console")
         return name
+
+    @model_validator(mode="after")
+    def _mail_has_a_server_and_a_sender(self) -> Settings:
+        if "smtp" in self.channels and not (self.smtp_url and self.mail_from):
+            raise ValueError(f"{PREFIX}MESSAGE_CHANNELS has smtp, which needs {PREFIX}SMTP_URL and {PREFIX}MAIL_FROM")
+        return self
 
     @model_validator(mode="after")
     def _broker_is_not_the_stock(self) -> Settings:

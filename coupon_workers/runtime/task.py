@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+from coupon_workers.runtime.clock import to_ms
 
 
 class Queue(StrEnum):
@@ -74,3 +77,8 @@ def settle_order_events() -> Task:
 def expire_coupons() -> Task:
     """End the unused coupons whose validity has passed."""
     return Task("expire_coupons", Queue.CARE)
+
+
+def warn_of_expiry(logical_at: datetime) -> Task:
+    """Tell users of the coupons that will end soon: those of the hour that belongs to ``logical_at``."""
+    return Task("warn_of_expiry", Queue.CARE, (to_ms(logical_at),))

@@ -29,9 +29,14 @@ class Trigger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Every ``seconds`` seconds, at the multiples since 1970. Of several missed runs the newest stands for all."""
+    """Every ``seconds`` seconds, at the multiples since 1970.
+
+    Of several missed runs the newest stands for all, unless ``each`` is a run of its own: one that looks at the time
+    since the last.
+    """
 
     seconds: int
+    each: bool = False
 
     @property
     def period(self) -> timedelta:
@@ -39,9 +44,12 @@ class Every:
         return timedelta(seconds=self.seconds)
 
     def due(self, after: datetime | None, now: datetime) -> list[datetime]:
-        """The newest multiple, unless it has run."""
+        """The newest multiple, unless it has run; with ``each``, all that have not."""
         newest = _EPOCH + (now - _EPOCH) // self.period * self.period
-        return [newest] if after is None or newest > after else []
+        if after is not None and newest <= after:
+            return []
+        missed = 1 if after is None or not self.each else -((after - newest) // self.period)
+        return [newest - number * self.period for number in reversed(range(missed))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,13 @@ from coupon_workers.schema.coupon_refund import CouponRefund
 from coupon_workers.schema.coupon_template import CouponTemplate
 from coupon_workers.schema.coupon_transfer import CouponTransfer
 from coupon_workers.schema.coupon_use import CouponUse
+from coupon_workers.schema.delivery import Delivery, DeliveryAttempt, DeliveryPause
 from coupon_workers.schema.ledger_entry import LedgerEntry
 from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.outbox import Outbox
 from coupon_workers.schema.scheduling import JobRun, SchedulerLease
+from coupon_workers.schema.user_contact import UserContact
+from coupon_workers.schema.webhook import Webhook
 
 __all__ = [
     "ApiKey",
@@ -27,10 +30,15 @@ __all__ = [
     "CouponTemplate",
     "CouponTransfer",
     "CouponUse",
+    "Delivery",
+    "DeliveryAttempt",
+    "DeliveryPause",
     "Idempotency",
     "JobRun",
     "LedgerEntry",
     "OrderEvent",
     "Outbox",
     "SchedulerLease",
+    "UserContact",
+    "Webhook",
 ]

@@ -41,6 +41,8 @@ class Outbox(Base):
     __table_args__ = (
         one_of("event", OUTBOX_EVENTS, "event"),
         Index("ix_outbox_undelivered", "outbox_id", postgresql_where=text("delivered_at IS NULL")),
+        # What has been passed on for long is forgotten (notify/retention.py).
+        Index("ix_outbox_delivered", "delivered_at", postgresql_where=text("delivered_at IS NOT NULL")),
         # The sweep that warns of a coupon's end may pass twice; the user is warned once.
         Index(
             "uq_outbox_expiring",

@@ -17,11 +17,17 @@ MAX_COUPON_ID = 2**63 - 1
 # An unused coupon past its validity reads expired at once, whether the sweep has come by or not.
 _STATUS = "CASE WHEN c.status = 'unused' AND c.valid_to <= :now THEN 'expired' ELSE c.status END"
 
+# Looked up for locked coupons alone. A join would ask for the order of every coupon that ever had one.
+_LOCKED_UNTIL = """
+           CASE WHEN c.status = 'locked' THEN
+                (SELECT o.locked_until FROM coupon_order o
+                  WHERE o.user_id = :user_id AND o.order_no = c.order_no AND o.status = 'locked') END"""
+
 _COUPON = f"""
     SELECT c.coupon_id, c.template_id, t.name AS template_name, c.user_id, {_STATUS} AS status, t.type,
            coalesce(c.face_value_minor, t.amount_minor) AS amount, t.percent_off_bp AS percent_off,
            t.max_discount_minor AS max_discount, t.currency, t.threshold_minor AS threshold, c.valid_from, c.valid_to,
-           c.source, c.order_no, c.issued_at
+           c.source, c.order_no, c.issued_at, {_LOCKED_UNTIL} AS locked_until
       FROM coupon c JOIN coupon_template t USING (template_id)
      WHERE c.user_id = :user_id"""
 
@@ -73,11 +79,16 @@ def read_wallet(
     return WalletPage(items, items[-1]["coupon_no"] if len(rows) > limit else None)
 
 
-def read_coupon(services: Services, user_id: str, coupon_id: int) -> Coupon | None:
-    """One coupon with its ``history``, oldest first; None when this user has none of that number.
+def find_coupon(services: Services, user_id: str, coupon_id: int) -> Coupon | None:
+    """One coupon; None when this user has none of that number. Raises ``StoreUnavailable``."""
+    key = {"user_id": user_id, "coupon_id": coupon_id, "now": services.clock()}
+    with database_errors(), services.engine.connect() as connection:
+        row = connection.execute(_ONE, key).mappings().first()
+    return None if row is None else _coupon(dict(row))
 
-    Raises ``StoreUnavailable``.
-    """
+
+def read_coupon(services: Services, user_id: str, coupon_id: int) -> Coupon | None:
+    """As ``find_coupon``, with the coupon's ``history``, oldest first."""
     key = {"user_id": user_id, "coupon_id": coupon_id}
     with database_errors(), services.engine.connect() as connection:
         row = connection.execute(_ONE, key | {"now": services.clock()}).mappings().first()
@@ -105,5 +116,5 @@ def _coupon(row: dict[str, Any]) -> Coupon:
         "source": row["source"],
         "order_no": row["order_no"],
         "issued_at": rfc3339(row["issued_at"]),
-        "locked_until": None,
+        "locked_until": None if row["locked_until"] is None else rfc3339(row["locked_until"]),
     }

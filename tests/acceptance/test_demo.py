@@ -12,7 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-RULES = 14
+from coupon_workers.load.run_report import rules_of_a_run
+
+RULES = rules_of_a_run() + 2
+"""Those of the stores and of claims, and two of orders."""
 
 
 def run_demo(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -37,7 +40,7 @@ def number(output: str, label: str) -> int:
 
 def test_a_sale_ends_with_every_rule_holding(tmp_path: Path) -> None:
     """Claims, repeats, retries, wrong bodies and a pause: the report adds up and every rule is ok."""
-    done = run_demo(tmp_path, "--claims", "3000")
+    done = run_demo(tmp_path, "--claims", "3000", "--orders", "1500")
 
     report = done.stdout
     refused = sum(int(calls.replace(",", "")) for calls in re.findall(r"│\s+refused \w+\s+│\s+([\d,]+)", report))
@@ -55,7 +58,9 @@ def test_a_sale_ends_with_every_rule_holding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [1])
 def test_a_sale_under_kills_ends_with_every_rule_holding(tmp_path: Path, seed: int) -> None:
     """A random process is killed each second while claims come in; nothing is lost, doubled or over-issued."""
-    done = run_demo(tmp_path, "--claims", "3000", "--rate", "200", "--kill-every", "1", "--seed", str(seed))
+    done = run_demo(
+        tmp_path, "--claims", "3000", "--orders", "1500", "--rate", "200", "--kill-every", "1", "--seed", str(seed)
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert RULES == len(re.findall(r"│\s+ok\s+│", done.stdout))

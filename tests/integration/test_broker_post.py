@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 
 import pytest
 import redis
@@ -27,6 +28,12 @@ EVERY_TASK = [
     tasks.preheat_template(BIG),
     tasks.sweep_gates(),
     tasks.prune_history(),
+    tasks.relay_outbox(),
+    tasks.deliver_messages("webhook:1"),
+    tasks.expire_coupons(),
+    tasks.warn_of_expiry(datetime(2026, 11, 11, tzinfo=UTC)),
+    tasks.release_overdue_locks(),
+    tasks.settle_order_events(),
 ]
 
 

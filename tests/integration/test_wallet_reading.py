@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import text
 
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
+from coupon_workers.wallet import wallet
 from coupon_workers.wallet.wallet import read_coupon, read_wallet
 from tests.support.sale import Sale, open_sale
 
@@ -133,3 +135,70 @@ def test_a_coupon_of_another_user_is_not_there(sale: Sale) -> None:
 
     assert read_coupon(sale.services, "ann", bobs) is None
     assert read_coupon(sale.services, "ann", 1) is None
+
+
+def lock_bobs(sale: Sale, order_status: str = "locked") -> datetime:
+    """Bob's coupon is on order o-7, which holds it for a quarter of an hour, or held it; until when."""
+    until = sale.services.clock().replace(microsecond=0) + timedelta(minutes=15)
+    order = text("""
+        INSERT INTO coupon_order (user_id, order_no, status, fingerprint, currency, lines, subtotal_minor,
+                                  discount_minor, payable_minor, locked_until, created_at, updated_at)
+        VALUES ('bob', 'o-7', :status, '', 'CNY', '[]', 10000, 2000, 8000, :until, now(), now())
+    """)
+    with sale.services.engine.begin() as connection:
+        connection.execute(order, {"status": order_status, "until": until})
+        connection.execute(text("UPDATE coupon SET status = 'locked', order_no = 'o-7' WHERE user_id = 'bob'"))
+    return until
+
+
+def test_a_locked_coupon_says_how_long_it_is_locked(sale: Sale) -> None:
+    """In the page and alone, by the order that holds it; past its own validity too."""
+    until = lock_bobs(sale)
+    later = replace(sale.services, clock=lambda: sale.services.clock() + timedelta(days=8))
+
+    for services in (sale.services, later):
+        (shown,) = read_wallet(services, "bob", limit=5).items
+        alone = read_coupon(services, "bob", int(shown["coupon_no"]))
+        assert alone is not None
+        for coupon in (shown, alone):
+            assert ("locked", "o-7", rfc3339(until)) == tuple(
+                coupon[name] for name in ("status", "order_no", "locked_until")
+            )
+
+
+def test_a_lock_that_is_over_says_nothing(sale: Sale) -> None:
+    """The order keeps its deadline to tell how late a payment was: it is no lock any more."""
+    lock_bobs(sale, "released")
+    assert read_wallet(sale.services, "bob", limit=5).items[0]["locked_until"] is None
+
+    with sale.services.engine.begin() as connection:
+        connection.execute(text("UPDATE coupon SET status = 'unused' WHERE user_id = 'bob'"))
+        connection.execute(text("UPDATE coupon_order SET status = 'locked'"))
+    assert read_wallet(sale.services, "bob", limit=5).items[0]["locked_until"] is None
+
+
+def test_a_page_asks_for_the_orders_of_locked_coupons_alone(sale: Sale) -> None:
+    """By their key, in the partition of the user; the page itself comes by the user's coupons."""
+    with sale.services.engine.begin() as connection:
+        connection.execute(
+            text("""
+                INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version,
+                                    valid_from, valid_to, source, claimed_at, status, order_no)
+                SELECT 'dan', n, 7001, n, 'm' || n, 1, now(), now() + interval '1 day', 'claim', now(),
+                       CASE n WHEN 3000 THEN 'locked' ELSE 'redeemed' END, 'o-' || n
+                  FROM generate_series(1, 3000) AS n
+            """)
+        )
+        connection.execute(text("ANALYZE coupon"))
+        arguments = {
+            "user_id": "dan", "now": sale.services.clock(), "before": 2**62, "status": None, "expiring_before": None,
+            "limit": 51,
+        }  # fmt: skip
+        plan = list(
+            connection.scalars(text(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {wallet._PAGE.text}"), arguments)
+        )
+
+    (orders,) = (line for line in plan if "coupon_order" in line)
+    (coupons,) = (line for line in plan if "Scan" in line and " on coupon_p" in line)
+    assert "Index Scan using coupon_order_p" in orders and "loops=1)" in orders
+    assert "Index Scan" in coupons and "rows=51" in coupons

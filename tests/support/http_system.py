@@ -45,7 +45,9 @@ class System:
 
     def start(self) -> None:
         """Start everything, and return when the one line says that it is ready."""
-        environ = self._environment(COUPON_HTTP_PORT=str(self._port), COUPON_CLAIM_RATE="0")
+        environ = self._environment(
+            COUPON_HTTP_PORT=str(self._port), COUPON_CLAIM_RATE="0", COUPON_WEBHOOK_PRIVATE="true"
+        )
         command = [*COMMAND, "up", "--log-dir", str(self._logs)]
         self._process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None

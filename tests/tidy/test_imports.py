@@ -20,10 +20,6 @@ STARTED_BY_NAME = {
 
 AHEAD_OF_ITS_USE = {
     "coupon_workers.scheduling.last_run",  # GET /v1/jobs, which comes with the back office
-    # The rules of orders are here; their endpoints come next.
-    "coupon_workers.orders.best_combination",
-    "coupon_workers.orders.coupon_return",
-    "coupon_workers.orders.refund_split",
 }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coupon_workers.orders.coupon_return import CouponReturn, coupon_return
 from coupon_workers.coupons.transition import CouponStatus, FlowAction, reaches
+from coupon_workers.orders.coupon_return import CouponReturn, coupon_return
 from coupon_workers.templates.terms import RefundRule
 from tests.support.shopping import DAY, NOW
 

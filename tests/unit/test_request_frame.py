@@ -74,10 +74,16 @@ def test_with_debug_every_claim_has_a_line(
 
 
 @pytest.mark.parametrize(
-    ("path", "level"), [("/livez", "debug"), ("/readyz", "debug"), ("/v1/queues", "info"), ("/metrics", "info")]
+    ("path", "status", "level"),
+    [
+        ("/livez", "200 OK", "debug"),
+        ("/readyz", "503 SERVICE UNAVAILABLE", "debug"),
+        ("/v1/queues", "200 OK", "debug"),
+        ("/v1/queues", "403 FORBIDDEN", "info"),
+    ],
 )
-def test_probes_of_health_are_told_with_debug_only(lines: Lines, path: str, level: str) -> None:
-    """They come every few seconds; whatever else is asked has its line."""
-    ask("GET", path, "200 OK")
+def test_probes_and_what_was_read_are_told_with_debug_only(lines: Lines, path: str, status: str, level: str) -> None:
+    """They come by the thousand; a read that was refused has its line, and so has every write."""
+    ask("GET", path, status)
 
     assert [level] == [told for told, _ in lines]

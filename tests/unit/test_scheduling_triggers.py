@@ -54,6 +54,20 @@ def test_of_the_missed_runs_of_an_interval_job_the_newest_stands_for_all() -> No
     assert [utc("2026-11-11 01:00:00")] == due
 
 
+def test_where_each_run_counts_every_missed_one_is_due() -> None:
+    """In order, as far back as the job is caught up; a run between two multiples does not shift them."""
+    hourly = Every(3600, each=True)
+    now = utc("2026-11-11 03:30:00")
+
+    hours = [utc(f"2026-11-11 0{hour}:00:00") for hour in (1, 2, 3)]
+    assert hours == due_runs(job(hourly), utc("2026-11-11 00:00:00"), now)
+    assert hours == due_runs(job(hourly), utc("2026-11-11 00:20:00"), now)
+    assert hours[1:] == due_runs(job(hourly, timedelta(hours=2)), utc("2026-11-01 00:00:00"), now)
+    assert [] == due_runs(job(hourly), hours[2], now)
+    assert [] == due_runs(job(hourly), utc("2026-11-11 04:00:00"), now)
+    assert hours[2:] == due_runs(job(hourly), None, now)
+
+
 def test_a_job_that_never_ran_is_due_once() -> None:
     """The newest instant, for an interval and for a daily job."""
     now = utc("2026-11-11 12:00:01")

@@ -1,0 +1,68 @@
+"""DESIGN 3.7: the ledger has each redeemed discount once, and each reversal, and nothing else of orders."""
+
+from __future__ import annotations
+
+from coupon_workers.checking.breach import Breach
+from coupon_workers.checking.reading import rows
+from coupon_workers.runtime.services import Services
+
+RULE = "ledger_use"
+
+_DIFFERENT = """
+    SELECT user_id, order_no, coupon_id, u.state, o.currency,
+           CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END AS redeemed,
+           coalesce(u.reversed_minor, 0) AS reversed,
+           coalesce(l.redeemed, 0) AS booked, coalesce(l.refunded, 0) AS booked_back, l.currencies
+      FROM (SELECT user_id, order_no, coupon_id, min(template_id) AS template_id, max(template_id) AS last_template_id,
+                   sum(amount_minor) FILTER (WHERE kind = 'redeem') AS redeemed,
+                   sum(amount_minor) FILTER (WHERE kind = 'refund') AS refunded,
+                   array_agg(DISTINCT currency) AS currencies
+              FROM ledger_entry WHERE kind IN ('redeem', 'refund')
+             GROUP BY user_id, order_no, coupon_id) AS l
+      FULL JOIN coupon_use u USING (user_id, order_no, coupon_id)
+      LEFT JOIN coupon_order o USING (user_id, order_no)
+     WHERE CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END <> coalesce(l.redeemed, 0)
+        OR coalesce(u.reversed_minor, 0) <> coalesce(l.refunded, 0)
+        OR l.currencies <> ARRAY[o.currency]
+        OR l.template_id <> u.template_id OR l.last_template_id <> u.template_id
+     ORDER BY user_id, order_no, coupon_id LIMIT :breach_limit
+"""
+
+_WRONG_ACCOUNTS = """
+    SELECT entry_id, kind, debit_account, credit_account, e.amount_minor, business_date,
+           CAST(at AT TIME ZONE t.timezone AS date) AS day
+      FROM ledger_entry e
+      LEFT JOIN coupon_template t USING (template_id)
+     WHERE (kind = 'redeem' AND (debit_account, credit_account) <> ('coupon_expense', 'order_discount'))
+        OR (kind = 'refund' AND (debit_account, credit_account) <> ('order_discount', 'coupon_expense'))
+        OR e.amount_minor < 1 OR debit_account = credit_account
+        OR (kind IN ('redeem', 'refund')
+            AND business_date IS DISTINCT FROM CAST(at AT TIME ZONE t.timezone AS date))
+     ORDER BY entry_id LIMIT :breach_limit
+"""
+
+
+def ledger_use(services: Services) -> list[Breach]:
+    """Coupons on orders whose bookings are not their discount and its reversal, and bookings that are ill-formed.
+
+    A coupon's bookings then never net below zero: no more of a discount is reversed than it is.
+    """
+    different = [
+        Breach(
+            RULE,
+            f"order {row.order_no} user {row.user_id} coupon {row.coupon_id}",
+            f"{row.redeemed} less {row.reversed} {row.currency}, as the use is {row.state or 'not there'}",
+            f"{row.booked} less {row.booked_back} {' '.join(row.currencies or ())}",
+        )
+        for row in rows(services, _DIFFERENT)
+    ]
+    ill_formed = [
+        Breach(
+            RULE,
+            f"entry {row.entry_id}",
+            f"a {row.kind} on its accounts, of {row.day}",
+            f"{row.amount_minor} from {row.debit_account} to {row.credit_account}, of {row.business_date}",
+        )
+        for row in rows(services, _WRONG_ACCOUNTS)
+    ]
+    return different + ill_formed
