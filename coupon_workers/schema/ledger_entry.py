@@ -45,4 +45,5 @@ class LedgerEntry(Base):
         CheckConstraint("debit_account <> credit_account", name="two_accounts"),
         CheckConstraint("amount_minor > 0", name="amount"),
         Index("ix_ledger_entry_day", "business_date", "template_id"),
+        Index("ix_ledger_entry_template", "template_id", "business_date"),
     )

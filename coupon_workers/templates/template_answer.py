@@ -83,4 +83,4 @@ class TemplateStats(_Answer):
     by_status: CouponCounts
     redeemed: int
     currency: str
-    discount: int = Field(description="minor units taken off orders that redeemed a coupon")
+    discount: int = Field(description="minor units taken off orders, less what refunds took back")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from coupon_workers.claiming.gate_view import GateStock, stock_of
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.finance.expense import expense_of
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates import template_store as store
@@ -44,6 +45,7 @@ def read_stats(services: Services, template_id: int) -> TemplateStats:
         row = store.read_template(connection, template_id)
         by_status = coupons_by_status(connection, template_id, services.clock())
         rejected = rejections_by_reason(connection, template_id)
+        discount = expense_of(connection, template_id)
     return TemplateStats(
         template_id=str(template_id),
         total=row["total_quantity"],
@@ -54,7 +56,7 @@ def read_stats(services: Services, template_id: int) -> TemplateStats:
         by_status=CouponCounts(**by_status),
         redeemed=by_status.get("redeemed", 0),
         currency=row["currency"],
-        discount=0,  # coupons are not used on orders yet
+        discount=discount,
     )
 
 

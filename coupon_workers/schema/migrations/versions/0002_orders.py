@@ -131,6 +131,7 @@ CREATE TABLE ledger_entry (
     CONSTRAINT ck_ledger_entry_amount CHECK (amount_minor > 0)
 );
 CREATE INDEX ix_ledger_entry_day ON ledger_entry (business_date, template_id);
+CREATE INDEX ix_ledger_entry_template ON ledger_entry (template_id, business_date);
 
 CREATE TABLE coupon_transfer (
     user_id TEXT NOT NULL,
