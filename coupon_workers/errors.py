@@ -50,6 +50,14 @@ class InvalidInput(CouponWorkersError):  # noqa: N818 - the word of HTTP 422, wh
         super().__init__("; ".join(f"{field}: {message}" for field, message in errors))
 
 
+class AudienceFileError(InvalidInput):
+    """A campaign's file cannot be read, whatever its rows hold; ``code`` says why, for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__([("file", message)])
+
+
 class EmbeddedServerError(CouponWorkersError):
     """An embedded server could not be started or stopped."""
 

@@ -24,6 +24,11 @@ AHEAD_OF_ITS_USE = {
     "coupon_workers.orders.best_combination",
     "coupon_workers.orders.coupon_return",
     "coupon_workers.orders.refund_split",
+    # Reading an audience is here; batches come next.
+    "coupon_workers.campaigns.audience",
+    "coupon_workers.campaigns.failure_file",
+    "coupon_workers.campaigns.tag_expression",
+    "coupon_workers.campaigns.tag_sql",
 }
 
 
