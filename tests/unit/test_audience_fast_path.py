@@ -6,6 +6,7 @@ import csv
 import io
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,16 @@ def test_any_text_cut_anywhere_reads_as_the_model_reads_it(text: str, cuts: list
     valid = [row for batch in batches for row in batch.valid]
     assert expected == Read(valid, [row for batch in batches for row in batch.invalid], count)
     assert batch_rows >= max((len(batch.valid) + len(batch.invalid) for batch in batches), default=0)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_a_cut_within_a_newline_or_quotes_is_none(length: int) -> None:
+    """Blocks of a few characters."""
+    text = 'n,user_id\r\n\r\n"a\r\n""b""\r",1\r\r\n5" x,2\n"""",3\r'
+
+    pieces = [text[at : at + length] for at in range(0, len(text), length)]
+
+    assert read_by_model(text).valid == [row for batch in read_csv(pieces, 9) for row in batch.valid]
 
 
 @given(csv_texts())

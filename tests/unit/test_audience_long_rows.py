@@ -10,21 +10,25 @@ import pytest
 
 from coupon_workers.campaigns.audience import Audience
 from coupon_workers.campaigns.audience_record import MAX_RECORD_LENGTH
+from coupon_workers.campaigns.csv_audience import read_csv
 from coupon_workers.errors import AudienceFileError
 from tests.support.audience_reading import REASONS, MadeStream, gather, read_whole
 
-LONG = "z" * (MAX_RECORD_LENGTH + 1)
 MIB = 1024 * 1024
+LONG = "z" * (MAX_RECORD_LENGTH + MIB // 2)
 
 
+@pytest.mark.parametrize("more", [1, MIB // 2], ids=["in one block", "in several blocks"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize(
     "row",
-    [LONG, f"1,{LONG}", f'"{LONG}\n\r,""x",1', f'"{LONG}"x"y', f'a{LONG},"b\n"', f"{LONG}\"", f'""{LONG}"'],
-    ids=["plain", "second field", "quoted", "after quotes", "quoted after", "quote amid", "empty quotes first"],
-)  # fmt: skip
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_a_long_row_is_one_invalid_row(row: str, newline: str) -> None:
+    ["{}", "1,{}", '"{}""\n\r,x",1', '"{}"x"y', 'a{},"b\n"', '{}"', '""{}"', '"{}\n","\n"",\n"', '{},"\n"'],
+    ids=repr,
+)
+def test_a_long_row_is_one_invalid_row(row: str, newline: str, more: int) -> None:
     """Whatever it is made of, reading goes on below it."""
+    row = row.format("z" * (MAX_RECORD_LENGTH + more))
+
     read = read_whole(f"user_id,n{newline}1{newline}{row}{newline}2{newline}".encode())
 
     assert [(2, "1"), (4, "2")] == read.valid
@@ -52,6 +56,20 @@ def test_quotes_that_are_never_closed_are_no_long_row() -> None:
         read_whole(f'user_id\n1\n"{LONG}\n2\n'.encode())
 
     assert "TRUNCATED" == refusal.value.code
+
+
+def test_rows_below_a_long_one_keep_their_numbers() -> None:
+    """In messages, too."""
+    with pytest.raises(AudienceFileError, match="opened in row 4"):
+        read_whole(f'user_id\n{LONG}\n1\n"x\n'.encode())
+
+
+def test_the_newline_of_a_long_row_may_be_cut_by_a_block() -> None:
+    """It is one all the same."""
+    batches = list(read_csv([f"user_id\r\n{LONG}", "z\r", "\n2\r\n"], 10))
+
+    assert [(3, "2")] == [row for batch in batches for row in batch.valid]
+    assert 0 == sum(batch.blank for batch in batches)
 
 
 def test_a_long_header_is_no_header() -> None:

@@ -162,6 +162,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert tree == read_tag_expression(text_of(tree))
 
 
+def test_depth_is_not_counted_side_by_side() -> None:
+    """Parentheses that are closed nest nothing."""
+    text = " and ".join(["(not b or c)"] * 49 + ["a"])
+
+    assert has_user(read_tag_expression(text), ["a"])
+
+
 def test_the_largest_expression_is_read() -> None:
     """As deep and with as many tags as may be."""
     deep = "a"
