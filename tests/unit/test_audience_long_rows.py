@@ -64,9 +64,10 @@ def test_rows_below_a_long_one_keep_their_numbers() -> None:
         read_whole(f'user_id\n{LONG}\n1\n"x\n'.encode())
 
 
-def test_the_newline_of_a_long_row_may_be_cut_by_a_block() -> None:
+@pytest.mark.parametrize("below", ["\n2\r\n", "2\r"])
+def test_the_newline_of_a_long_row_may_be_cut_by_a_block(below: str) -> None:
     """It is one all the same."""
-    batches = list(read_csv([f"user_id\r\n{LONG}", "z\r", "\n2\r\n"], 10))
+    batches = list(read_csv([f"user_id\r\n{LONG}", "z\r", below], 10))
 
     assert [(3, "2")] == [row for batch in batches for row in batch.valid]
     assert 0 == sum(batch.blank for batch in batches)
