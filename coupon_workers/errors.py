@@ -54,6 +54,14 @@ class Overtaken(CouponWorkersError):  # noqa: N818 - it says what happened
     """Another request changed the same thing first: it is read again, and answered as it is now."""
 
 
+class AudienceFileError(InvalidInput):
+    """A campaign's file cannot be read, whatever its rows hold; ``code`` says why, for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__([("file", message)])
+
+
 class EmbeddedServerError(CouponWorkersError):
     """An embedded server could not be started or stopped."""
 
