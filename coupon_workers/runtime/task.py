@@ -16,6 +16,7 @@ class Queue(StrEnum):
     SETTLE = "settle"
     CARE = "care"
     NOTIFY = "notify"
+    CAMPAIGN = "campaign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +83,18 @@ def expire_coupons() -> Task:
 def warn_of_expiry(logical_at: datetime) -> Task:
     """Tell users of the coupons that will end soon: those of the hour that belongs to ``logical_at``."""
     return Task("warn_of_expiry", Queue.CARE, (to_ms(logical_at),))
+
+
+def stage_batch(batch_id: int) -> Task:
+    """Read a batch's audience into its shards."""
+    return Task("stage_batch", Queue.CAMPAIGN, (batch_id,))
+
+
+def issue_shard(batch_id: int, shard: int, cursor: int) -> Task:
+    """Issue the next chunk of a shard, if it still stands at ``cursor``."""
+    return Task("issue_shard", Queue.CAMPAIGN, (batch_id, shard, cursor))
+
+
+def sweep_batches() -> Task:
+    """Start batches that are due, wake those whose message was lost, finish those that are through."""
+    return Task("sweep_batches", Queue.CARE)

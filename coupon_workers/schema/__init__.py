@@ -1,6 +1,7 @@
 """The tables, typed and with every constraint named, and their migrations."""
 
 from coupon_workers.schema.access import ApiKey, Idempotency
+from coupon_workers.schema.audience import AudienceFile, AudienceMember, BatchFailure, UserTag
 from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
 from coupon_workers.schema.coupon import Coupon
@@ -11,6 +12,7 @@ from coupon_workers.schema.coupon_template import CouponTemplate
 from coupon_workers.schema.coupon_transfer import CouponTransfer
 from coupon_workers.schema.coupon_use import CouponUse
 from coupon_workers.schema.delivery import Delivery, DeliveryAttempt, DeliveryPause
+from coupon_workers.schema.issue_batch import IssueBatch, IssueShard
 from coupon_workers.schema.ledger_entry import LedgerEntry
 from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.outbox import Outbox
@@ -20,7 +22,10 @@ from coupon_workers.schema.webhook import Webhook
 
 __all__ = [
     "ApiKey",
+    "AudienceFile",
+    "AudienceMember",
     "Base",
+    "BatchFailure",
     "ClaimRejection",
     "ClaimSetAside",
     "Coupon",
@@ -34,11 +39,14 @@ __all__ = [
     "DeliveryAttempt",
     "DeliveryPause",
     "Idempotency",
+    "IssueBatch",
+    "IssueShard",
     "JobRun",
     "LedgerEntry",
     "OrderEvent",
     "Outbox",
     "SchedulerLease",
     "UserContact",
+    "UserTag",
     "Webhook",
 ]

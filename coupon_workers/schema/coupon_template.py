@@ -27,9 +27,11 @@ COUPON_TYPES = ("amount_off", "percent_off", "cash", "random_amount")
 class CouponTemplate(Base):
     """One row a template. ``issued_quantity`` moves only by ``issued + n <= total``; the CHECK is the last guard.
 
-    ``version`` rises by one with every change and orders the changes on their way to Redis. ``pause_epoch`` rises
-    with every pause and offline: a claim accepted under an older epoch is rejected when it is settled.
-    ``bucket_count`` is 1 until stock moves between buckets: then a sold-out bucket is not a sold-out template.
+    ``reserved_quantity`` is set aside for batches and not issued yet, ``granted_quantity`` was issued out of what
+    was set aside: claims may take the total without both. ``version`` rises by one with every change and orders the
+    changes on their way to Redis. ``pause_epoch`` rises with every pause and offline: a claim accepted under an
+    older epoch is rejected when it is settled. ``bucket_count`` is 1 until stock moves between buckets: then a
+    sold-out bucket is not a sold-out template.
     """
 
     __tablename__ = "coupon_template"
@@ -47,6 +49,7 @@ class CouponTemplate(Base):
     total_quantity: Mapped[int]
     issued_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     reserved_quantity: Mapped[int] = mapped_column(server_default=text("0"))
+    granted_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     rejected_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     per_user_limit: Mapped[int | None]
     per_user_daily_limit: Mapped[int | None]
@@ -76,6 +79,7 @@ class CouponTemplate(Base):
         one_of("type", COUPON_TYPES, "type"),
         CheckConstraint("total_quantity >= 1", name="total_positive"),
         CheckConstraint("issued_quantity >= 0 AND reserved_quantity >= 0", name="books_not_negative"),
+        CheckConstraint("granted_quantity BETWEEN 0 AND issued_quantity", name="granted"),
         CheckConstraint("issued_quantity + reserved_quantity <= total_quantity", name="never_over_issued"),
         CheckConstraint("claim_start < claim_end", name="claim_window"),
         CheckConstraint("per_user_limit >= 1", name="per_user_limit"),

@@ -21,6 +21,7 @@ OUTBOX_EVENTS = (
     "coupon.expiring",
     "coupon.transferred",
     "coupon.revoked",
+    "batch.finished",
 )
 
 
