@@ -9,7 +9,7 @@ KEYS
 ARGV, six for each claim, issued ones before rejected ones, older before newer
   claim_id    digits
   user_id     text without spaces
-  request_id  text
+  request_id  text without spaces, or "" for a coupon that nobody claimed, as of a campaign
   seq         the claim's number of this user
   day         number of the local day in which it was accepted, or "" when the day no longer matters
   state       "issued", or the reason of the rejection
@@ -20,7 +20,9 @@ local issued = 0
 for i = 1, #ARGV, 6 do
   local user, state = ARGV[i + 1], ARGV[i + 5]
   -- The first claim of a request answers it: a duplicate was rejected in its favour.
-  redis.call('HSETNX', KEYS[2], user .. ' ' .. ARGV[i + 2], ARGV[i] .. ' ' .. state)
+  if ARGV[i + 2] ~= '' then
+    redis.call('HSETNX', KEYS[2], user .. ' ' .. ARGV[i + 2], ARGV[i] .. ' ' .. state)
+  end
   local count, seq = 0, 0
   local taker = redis.call('HGET', KEYS[1], user)
   if taker then

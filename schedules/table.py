@@ -10,6 +10,7 @@ from coupon_workers.runtime.task import (
     relay_outbox,
     release_overdue_locks,
     settle_order_events,
+    sweep_batches,
     sweep_gates,
     warn_of_expiry,
 )
@@ -29,4 +30,6 @@ TABLE = (
     # Each run has an hour of coupons of its own. One that is late by more than the longest notice would come too late.
     Job("warn_of_expiry", Every(seconds=3600, each=True), warn_of_expiry, misfire_grace=timedelta(days=7)),
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
+    # A batch that is due starts within this; a shard whose message was lost goes on.
+    Job("sweep_batches", Every(seconds=5), whenever(sweep_batches)),
 )

@@ -9,6 +9,7 @@ from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.services import Services
 from web import (
+    batches_api,
     claim_center_api,
     claims_api,
     contacts_api,
@@ -43,6 +44,7 @@ BLUEPRINTS = (
     metrics_api.api,
     webhooks_api.api,
     contacts_api.api,
+    batches_api.api,
 )
 
 

@@ -17,6 +17,7 @@ from coupon_workers.access.principal import SCOPES, Principal
 from coupon_workers.access.signature import SignatureError, check_signature
 from web.context import PRINCIPAL, Web, web_of
 from web.problem import ProblemError
+from web.upload import body_hash
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -119,7 +120,7 @@ def _check_signature(web: Web, caller: Principal, environ: dict[str, Any]) -> No
             time=environ.get("HTTP_X_SIGNATURE_TIME"),
             nonce=environ.get("HTTP_X_SIGNATURE_NONCE"),
             signature=environ.get("HTTP_X_SIGNATURE"),
-            body=request.get_data(),
+            body_hash=body_hash(),
         )
     except SignatureError as error:
         headers = {"WWW-Authenticate": CHALLENGE}

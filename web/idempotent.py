@@ -23,6 +23,8 @@ from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.structured_log import get_logger
 from web.context import principal, services
 from web.problem import ProblemError
+from web.upload import UPLOAD
+from web.upload_form import Upload
 
 log = get_logger("web.idempotent")
 
@@ -140,10 +142,11 @@ def _check(key: str) -> None:
 
 
 def _fingerprint() -> bytes:
-    """SHA-256 of method, path with query, and body; a JSON body counts by its content, not by its spelling."""
-    body = request.get_data()
-    if body and request.is_json:
-        body = json.dumps(request.get_json(), sort_keys=True, separators=(",", ":")).encode()
+    """SHA-256 of method, path with query, and body. JSON and forms count by their content, not by their spelling."""
     environ = request.environ
+    uploaded: Upload | None = environ.get(UPLOAD)
+    body = request.get_data() if uploaded is None else uploaded.digest
+    if uploaded is None and body and request.is_json:
+        body = json.dumps(request.get_json(), sort_keys=True, separators=(",", ":")).encode()
     head = f"{environ['REQUEST_METHOD']}\n{environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}\n"
     return sha256(head.encode() + body).digest()

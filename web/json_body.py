@@ -19,6 +19,9 @@ JSON_TYPE = "application/json"
 MOST_BODY = 1024 * 1024
 """Bytes of a body that is no file (API.md, Conventions: 1 MiB)."""
 
+CHUNK_BYTES = 64 * 1024
+"""What is read at once of a body that goes to a file."""
+
 
 class StrictRequest(Request):
     """A request whose JSON body is an object in UTF-8 without doubled names, or the answer is a precise 4xx."""
@@ -48,17 +51,39 @@ class StrictRequest(Request):
             body = self.__dict__["_cached_data"] = self._read_body()
         return body.decode(errors="replace") if as_text else body
 
+    def body_chunks(self, limit: int) -> Iterator[bytes]:
+        """The body piece by piece, once, for what is too large to be kept in memory.
+
+        Raises ``ProblemError`` 413 for more than ``limit`` bytes, at once where the body tells its length; and 400
+        when the client went away in its midst.
+        """
+        environ = self.environ
+        told, stream = environ.get("CONTENT_LENGTH"), environ["wsgi.input"]
+        if not told and not environ.get("HTTP_TRANSFER_ENCODING"):
+            return
+        length = _length(told) if told else None
+        if length is not None and length > limit:
+            raise too_large(limit)
+        left = limit + 1 if length is None else length
+        while left and (chunk := _read(stream, min(left, CHUNK_BYTES))):
+            left -= len(chunk)
+            if length is None and left == 0:
+                raise too_large(limit)
+            yield chunk
+        if length is not None and left:
+            raise _incomplete()
+
     def _read_body(self) -> bytes:
         environ = self.environ
         told = environ.get("CONTENT_LENGTH")
         if told:
             # The limit is looked up only for a body that may reach it.
-            length = int(told) if told.isdecimal() and len(told) < 19 else 2**63
+            length = _length(told)
             if length > MOST_BODY and length > (limit := self._limit()):
                 raise too_large(limit)
             body = _read(environ["wsgi.input"], length)
             if len(body) < length:
-                raise ProblemError(400, "INCOMPLETE_BODY", "the body ended before its length was reached")
+                raise _incomplete()
             return body
         if not environ.get("HTTP_TRANSFER_ENCODING"):
             return b""
@@ -72,6 +97,14 @@ class StrictRequest(Request):
         return self.max_content_length or MOST_BODY
 
 
+def _length(told: str) -> int:
+    return int(told) if told.isdecimal() and len(told) < 19 else 2**63
+
+
+def _incomplete() -> ProblemError:
+    return ProblemError(400, "INCOMPLETE_BODY", "the body ended before its length was reached")
+
+
 def _read(stream: IO[bytes], most: int) -> bytes:
     """Read as long as the client takes, under the eyes of ``web/stalled_body.py``."""
     reader = get_ident()
@@ -82,11 +115,11 @@ def _read(stream: IO[bytes], most: int) -> bytes:
         del waiting_since_s[reader]
 
 
-def too_large(limit: int) -> ProblemError:
-    """413: the body has more than ``limit`` bytes, whether it says so itself or only turns out to."""
+def too_large(limit: int, what: str = "a body") -> ProblemError:
+    """413: the body, or this part of it, has more than ``limit`` bytes, whether it says so or only turns out to."""
     # The server ends the connection, of which it has not read all, and does not always say so.
     headers = {"Connection": "close"}
-    return ProblemError(413, "BODY_TOO_LARGE", f"a body may have at most {limit} bytes", headers=headers, limit=limit)
+    return ProblemError(413, "BODY_TOO_LARGE", f"{what} may have at most {limit} bytes", headers=headers, limit=limit)
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

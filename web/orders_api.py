@@ -151,6 +151,7 @@ class EventAnswer(BaseModel):
     type: Literal["paid", "closed", "refunded"]
     state: Literal["waiting", "applied", "superseded", "refused"]
     code: str | None
+    detail: str | None
 
 
 @api.post("/v1/quotes", summary="Quote an order", responses={200: QuoteAnswer})

@@ -50,7 +50,12 @@ class SignatureError(CouponWorkersError):
 
 def sign(key_hash: str, *, method: str, target: str, time: str, nonce: str, body: bytes) -> str:
     """The signature of a request, in lower-case hex; arguments as the module's docstring has them."""
-    lines = (method.upper(), target, time, nonce, sha256(body).hexdigest())
+    return sign_hash(key_hash, method=method, target=target, time=time, nonce=nonce, body_hash=sha256(body).hexdigest())
+
+
+def sign_hash(key_hash: str, *, method: str, target: str, time: str, nonce: str, body_hash: str) -> str:
+    """The same for a body of which only the SHA-256 is at hand, in lower-case hex: an upload lies in a file."""
+    lines = (method.upper(), target, time, nonce, body_hash)
     return hmac.new(key_hash.encode(), "\n".join(lines).encode(), sha256).hexdigest()
 
 
@@ -63,9 +68,9 @@ def check_signature(
     time: str | None,
     nonce: str | None,
     signature: str | None,
-    body: bytes,
+    body_hash: str,
 ) -> None:
-    """Accept a signed request, once.
+    """Accept a signed request, once. ``body_hash`` is the SHA-256 of its body, in lower-case hex.
 
     Raises ``SignatureError`` saying what is wrong, and ``StoreUnavailable`` when Redis cannot say whether the nonce is
     new: the caller signs anew, with another nonce.
@@ -76,7 +81,7 @@ def check_signature(
         raise SignatureError("X-Signature-Time is seconds since 1970, X-Signature-Nonce 16 to 64 of A-Z a-z 0-9 - _")
     if abs(to_ms(services.clock()) - int(time) * 1000) > WINDOW_S * 1000:
         raise SignatureError(f"the request was signed more than {WINDOW_S} seconds from now")
-    expected = sign(caller.key_hash, method=method, target=target, time=time, nonce=nonce, body=body)
+    expected = sign_hash(caller.key_hash, method=method, target=target, time=time, nonce=nonce, body_hash=body_hash)
     # The nonce comes last: only the holder of the key can use one up.
     if not hmac.compare_digest(expected.encode(), signature.encode()):
         raise SignatureError("the signature does not match the request")

@@ -40,7 +40,8 @@ def _all(services: Services) -> Iterator[list[Breach]]:
     for keys in buckets:
         bucket_count[keys.template_id] = bucket_count.get(keys.template_id, 0) + 1
     for page in chain(coupon_pages(services), rejection_pages(services)):
-        yield _forgotten(services, bucket_count, [row for row in page if row.template_id in bucket_count])
+        claims = [row for row in page if row.source == "claim" and row.template_id in bucket_count]
+        yield _forgotten(services, bucket_count, claims)
 
 
 def _told_otherwise(

@@ -1,6 +1,6 @@
 """Every settled claim of the database, a page at a time, by the indexes: coupons by template, then rejections.
 
-A coupon received from another user is no claim of his."""
+A coupon received from another user is no claim of his; one of a campaign counts as his, and has another ``source``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from coupon_workers.runtime.services import Services
 PAGE = 5_000
 
 _COUPONS = text("""
-    SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state FROM coupon
+    SELECT coupon_id AS claim_id, template_id, user_id, request_id, source, 'issued' AS state FROM coupon
      WHERE (template_id, coupon_id) > (:template_id, :claim_id) AND source <> 'transfer'
      ORDER BY template_id, coupon_id LIMIT :page
 """)
 _REJECTIONS = text("""
-    SELECT claim_id, template_id, user_id, request_id, reason AS state FROM claim_rejection
+    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, reason AS state
+      FROM claim_rejection
      WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
 """)
 
 
 def coupon_pages(services: Services) -> Iterator[list[Any]]:
-    """Rows (claim_id, template_id, user_id, request_id, state) of coupons. Raises ``StoreUnavailable``."""
+    """Rows (claim_id, template_id, user_id, request_id, source, state) of coupons. Raises ``StoreUnavailable``."""
     return _pages(services, _COUPONS)
 
 

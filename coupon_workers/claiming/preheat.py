@@ -17,10 +17,11 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 
 from coupon_workers.claiming.gate_rules import GateRules, read_gate_rules
+from coupon_workers.claiming.gate_step import steps_counted
 from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys, bucket_of
-from coupon_workers.claiming.settle_sql import settle_lock
 from coupon_workers.claiming.settlement import drain
+from coupon_workers.claiming.turn import settle_lock
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
@@ -48,7 +49,8 @@ _EPOCH_DAY = date(1970, 1, 1)
 # A coupon received from another user took no unit of the stock and nothing of its owner's allowance.
 _PAGES = {
     "coupon": (
-        "SELECT coupon_id AS claim_id, user_id, request_id, claim_seq, claimed_at, 'issued' AS state,"
+        "SELECT coupon_id AS claim_id, user_id, CASE source WHEN 'claim' THEN request_id ELSE '' END AS request_id,"
+        " claim_seq, claimed_at, 'issued' AS state,"
         " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM coupon"
         " WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'"
         " ORDER BY coupon_id LIMIT :page"
@@ -128,7 +130,8 @@ def _take_turn(connection: Connection, template_id: int, bucket: int, wait: bool
 def _swap(build: _Build, connection: Connection, issued: int) -> int:
     # Asked again right before: it also tells whether the session, and the locks with it, is still there.
     rules = _rules_now(connection, build.template_id)
-    while (pending := build.swap(rules, issued)) is None:
+    steps = steps_counted(connection, build.template_id)
+    while (pending := build.swap(rules, issued, steps)) is None:
         older, rules = rules, _rules_now(connection, build.template_id)
         if rules.version == older.version:
             # The gate knows a version that the database, brought back from a copy, has lost: it leads.
@@ -217,7 +220,7 @@ class _Build:
         keys = [self._shadow_takers, self._shadow_requests, self._shadow_days]
         return int(lua_script("load_shadow")(self._redis, keys, args)) if args else 0
 
-    def swap(self, rules: GateRules, issued: int) -> int | None:
+    def swap(self, rules: GateRules, issued: int, steps: list[str | int]) -> int | None:
         """Take the live keys' place; returns the claims still pending, or None when ``rules`` are out of date."""
         keys = self._keys
         try:
@@ -244,11 +247,12 @@ class _Build:
             [
                 rules.version,
                 rules.share_of(keys.bucket),
-                issued,
+                issued - rules.granted,
                 self._name,
                 ",".join(map(str, self._days)),
                 DAY_TTL_S,
                 *rules.meta(),
+                *steps,
             ],
         )
         return int(reply[1]) if reply[0] == b"SWAPPED" else None

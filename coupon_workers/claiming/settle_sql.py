@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from coupon_workers.claiming.pending import PendingClaim, Poison
+from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
 from coupon_workers.templates.validity_batch import windows_ms
 
@@ -76,15 +77,25 @@ _REJECTED_BEFORE = """
 
 
 def lock_template(connection: Connection, template_id: int, bucket: int) -> Row | None:
-    """The template's row, and whether this transaction now holds the bucket's settling to itself (``locked``)."""
+    """The template's row, and whether this transaction now holds the bucket's settling to itself (``locked``).
+
+    Another settling that has it will go on with what is pending. A campaign will not: for its step this waits.
+    """
+    row = _try_lock(connection, template_id, bucket)
+    if (
+        row is None
+        or row["locked"]
+        or not row["reserved_quantity"]
+        or not wait_for_turn(connection, template_id, bucket)
+    ):
+        return row
+    return _try_lock(connection, template_id, bucket)
+
+
+def _try_lock(connection: Connection, template_id: int, bucket: int) -> Row | None:
     row = connection.execute(_TEMPLATE, {"lock": settle_lock(template_id, bucket), "template_id": template_id})
     found = row.mappings().first()
     return dict(found) if found else None
-
-
-def settle_lock(template_id: int, bucket: int) -> int:
-    """The advisory lock that settling and preheating of a bucket take, each for itself."""
-    return template_id ^ bucket
 
 
 def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:

@@ -47,4 +47,4 @@ def _host_problem(host: str, allow_private: bool) -> str | None:
         public = not f".{host.rstrip('.')}".endswith(_LOCAL)
     if public or allow_private:
         return None
-    return "must not lead to a private, loopback or link-local address"
+    return "must not lead to a private, loopback or link-local address, unless COUPON_WEBHOOK_PRIVATE is true"

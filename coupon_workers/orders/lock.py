@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from coupon_workers.errors import Conflict
 from coupon_workers.orders.order_change import OrderChange
+from coupon_workers.orders.order_event import was_closed
 from coupon_workers.orders.order_request import LockBody
 from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
 from coupon_workers.orders.placement import Placement, place
@@ -18,8 +19,8 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
     """Lock the coupons of ``body`` for the order.
 
     The same again re-enters its own lock: the same answer, the same deadline. A lock past its deadline is let go
-    first. Raises ``Conflict`` ``ALREADY_REDEEMED``, ``LOCKED_OTHERWISE`` when the order holds a lock for another cart
-    or other coupons, and what ``place`` raises.
+    first. An order that the order centre has closed is answered as it is. Raises ``Conflict`` ``ALREADY_REDEEMED``,
+    ``LOCKED_OTHERWISE`` when the order holds a lock for another cart or other coupons, and what ``place`` raises.
     """
     order = hold_order(connection, body.user_id, order_no)
     if order is not None:
@@ -32,6 +33,9 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
             going = [use["coupon_id"] for use in read_uses(connection, order)]
             hold_coupons(connection, body.user_id, [*going, *body.coupon_nos])
             release_held(connection, now, order, "timeout", DEADLINE)
+        elif order["fingerprint"] == body.fingerprint and was_closed(connection, body.user_id, order_no):
+            # A lock that met the order's end, and is sent again: it holds nothing, now as before.
+            return OrderChange(order, read_uses(connection, order))
     asked = Placement(
         order_no=order_no,
         order=body,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -31,10 +31,16 @@ from coupon_workers.orders.release import release
 WAITS = timedelta(hours=24)
 """How long an event waits for its order: an order without coupons is never known here."""
 
-Outcome = tuple[str, str | None]
-"""A state of ``order_event`` and, unless it was applied, a code that says why."""
 
-APPLIED: Outcome = ("applied", None)
+class Outcome(NamedTuple):
+    """A state of ``order_event`` and, unless it was applied, a code that says why, with a word for people."""
+
+    state: str
+    code: str | None = None
+    detail: str | None = None
+
+
+APPLIED = Outcome("applied")
 
 _STORED = text("SELECT * FROM order_event WHERE user_id = :user_id AND event_id = :event_id")
 _STORE = text(
@@ -44,12 +50,16 @@ _STORE = text(
     " ON CONFLICT (user_id, event_id) DO NOTHING RETURNING 1"
 )
 _SETTLE = text(
-    "UPDATE order_event SET state = :state, code = :code, tried_at = :now"
+    "UPDATE order_event SET state = :state, code = :code, detail = :detail, tried_at = :now"
     " WHERE user_id = :user_id AND event_id = :event_id AND state = 'waiting'"
 )
 _WAITING = text(
     "SELECT * FROM order_event WHERE user_id = :user_id AND order_no = :order_no AND state = 'waiting'"
     " ORDER BY occurred_at, received_at FOR NO KEY UPDATE"
+)
+_CLOSED = text(
+    "SELECT EXISTS (SELECT FROM order_event WHERE user_id = :user_id AND order_no = :order_no AND type = 'closed'"
+    " AND state = 'applied')"
 )
 _CLOSED_LATER = text(
     "SELECT EXISTS (SELECT FROM order_event WHERE user_id = :user_id AND order_no = :order_no AND type = 'closed'"
@@ -75,10 +85,15 @@ def take_event(connection: Connection, now: datetime, body: EventBody) -> Row:
         if event["fingerprint"] != digest(said):
             raise InvalidInput([("event_id", "It belongs to another event")])
         return event
-    state, code = _settle(connection, now, order, event)
-    if event["type"] == "paid" and state == "applied":
+    outcome = _settle(connection, now, order, event)
+    if event["type"] == "paid" and outcome == APPLIED:
         settle_waiting(connection, now, body.user_id, body.order_no)
-    return dict(event) | {"state": state, "code": code}
+    return dict(event) | outcome._asdict()
+
+
+def was_closed(connection: Connection, user_id: str, order_no: str) -> bool:
+    """Whether the order centre has closed the order."""
+    return bool(connection.scalar(_CLOSED, {"user_id": user_id, "order_no": order_no}))
 
 
 def settle_waiting(connection: Connection, now: datetime, user_id: str, order_no: str) -> bool:
@@ -96,23 +111,20 @@ def _settle_each(connection: Connection, now: datetime, user_id: str, order_no: 
     settled = False
     key = {"user_id": user_id, "order_no": order_no}
     for event in rows_of(connection.execute(_WAITING, key)):
-        state, _ = _settle(connection, now, hold_order(connection, user_id, order_no), event)
-        settled |= state != "waiting"
+        settled |= _settle(connection, now, hold_order(connection, user_id, order_no), event).state != "waiting"
     return settled
 
 
 def _settle(connection: Connection, now: datetime, order: Row | None, event: Row) -> Outcome:
-    state, code = _apply_or_refuse(connection, now, order, event)
-    connection.execute(
-        _SETTLE,
-        {"user_id": event["user_id"], "event_id": event["event_id"], "state": state, "code": code, "now": now},
-    )
-    return state, code
+    outcome = _apply_or_refuse(connection, now, order, event)
+    key = {"user_id": event["user_id"], "event_id": event["event_id"], "now": now}
+    connection.execute(_SETTLE, key | outcome._asdict())
+    return outcome
 
 
 def _apply_or_refuse(connection: Connection, now: datetime, order: Row | None, event: Row) -> Outcome:
     if order is None:
-        return "waiting", "ORDER_NOT_FOUND"
+        return Outcome("waiting", "ORDER_NOT_FOUND")
     try:
         # What a refused change has written by then goes with it; the event's own row stays.
         with connection.begin_nested():
@@ -120,15 +132,15 @@ def _apply_or_refuse(connection: Connection, now: datetime, order: Row | None, e
                 connection, now, order, event
             )
     except Conflict as error:
-        return "refused", error.code
+        return Outcome("refused", error.code, str(error))
     except InvalidInput as error:
-        return "refused", error.errors[0][0].upper().replace(".", "_") + "_INVALID"
+        return Outcome("refused", "VALIDATION_FAILED", str(error))
 
 
 def _paid(connection: Connection, now: datetime, order: Row, event: Row) -> Outcome:
     key = {"user_id": event["user_id"], "order_no": event["order_no"], "occurred_at": event["occurred_at"]}
     if order["status"] != "redeemed" and connection.scalar(_CLOSED_LATER, key):
-        return "superseded", "CLOSED"
+        return Outcome("superseded", "CLOSED", "the order was closed after this payment")
     said = RedeemBody.model_construct(
         user_id=event["user_id"],
         payment_no=event["body"]["payment_no"] or order["payment_no"] or event["event_id"],
@@ -147,7 +159,7 @@ def _closed(connection: Connection, now: datetime, order: Row, event: Row) -> Ou
         release(connection, now, event["user_id"], event["order_no"], reason, _operator(event))
         return APPLIED
     if event["occurred_at"] < order["paid_at"]:
-        return "superseded", "PAID"
+        return Outcome("superseded", "PAID", "the order was paid after this")
     if order["fully_returned_at"] is not None:
         return APPLIED
     everything = RefundBody.model_construct(
@@ -159,7 +171,7 @@ def _closed(connection: Connection, now: datetime, order: Row, event: Row) -> Ou
 
 def _refunded(connection: Connection, now: datetime, order: Row, event: Row) -> Outcome:
     if order["status"] != "redeemed":
-        return "waiting", "NOT_REDEEMED"
+        return Outcome("waiting", "NOT_REDEEMED")
     said = event["body"]
     asked = RefundBody.model_validate(
         {
@@ -185,6 +197,7 @@ def event_answer(event: Row) -> dict[str, Any]:
         "type": event["type"],
         "state": event["state"],
         "code": event["code"],
+        "detail": event["detail"],
     }
 
 

@@ -62,6 +62,12 @@ class Settings(BaseSettings):
     statement_timeout_ms: int = Field(15_000, ge=100, le=600_000, description="longest SQL statement")
     expiry_notice_hours: int = Field(24, ge=1, le=168, description="how long before its end a user is told of a coupon")
     settle_batch: int = Field(1_000, ge=1, le=5_000, description="claims settled in one transaction, at most")
+    batch_approval_above: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000_000,
+        description="users above which a batch waits for a second person; unset: none does",
+    )
     webhook_private: bool = Field(False, description="webhooks may lead to private and loopback addresses")
     message_channels: str | None = Field(None, description="channels to users: log, smtp, sms, separated by commas")
     message_language: str = Field("en", description="language of messages to users: en or zh")

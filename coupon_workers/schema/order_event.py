@@ -33,6 +33,7 @@ class OrderEvent(Base):
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary)
     state: Mapped[str]
     code: Mapped[str | None]
+    detail: Mapped[str | None]
     received_at: Mapped[datetime]
     tried_at: Mapped[datetime]
 

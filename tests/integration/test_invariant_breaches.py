@@ -191,9 +191,9 @@ BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: (
             s.sql(
                 "INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, from_status, to_status, operator)"
-                " SELECT user_id, coupon_id, 2, 'release', 'unused', 'redeemed', 'x' FROM coupon WHERE user_id = 'ann'"
+                " SELECT user_id, coupon_id, 2, 'revoke', 'unused', 'expired', 'x' FROM coupon WHERE user_id = 'ann'"
             ),
-            s.sql("UPDATE coupon SET status = 'redeemed', order_no = 'o', version = 2 WHERE user_id = 'ann'"),
+            s.sql("UPDATE coupon SET status = 'expired', version = 2 WHERE user_id = 'ann'"),
         ),
         {"flow_history"},
     ),

@@ -223,7 +223,7 @@ def test_orders_do_what_their_model_does(machine: type[RuleBasedStateMachine]) -
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25,
+            max_examples=70,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

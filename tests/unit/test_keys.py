@@ -60,7 +60,7 @@ def test_a_users_bucket_is_one_of_them(user: str, count: int) -> None:
 def test_the_shares_of_the_buckets_sum_to_the_total(total: int, count: int) -> None:
     """And differ by one at most."""
     now = datetime(2026, 11, 11, tzinfo=UTC)
-    rules = GateRules(7001, 1, total, "active", now, now, None, None, "UTC", (), 0, count)
+    rules = GateRules(7001, 1, total, 0, "active", now, now, None, None, "UTC", (), 0, count)
 
     shares = [rules.share_of(bucket) for bucket in range(count)]
 

@@ -95,6 +95,7 @@ CREATE TABLE order_event (
     fingerprint BYTEA NOT NULL,
     state TEXT NOT NULL,
     code TEXT,
+    detail TEXT,
     received_at TIMESTAMP WITH TIME ZONE NOT NULL,
     tried_at TIMESTAMP WITH TIME ZONE NOT NULL,
     CONSTRAINT pk_order_event PRIMARY KEY (user_id, event_id),

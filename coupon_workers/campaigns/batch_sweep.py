@@ -1,0 +1,81 @@
+"""The sweep over open batches: what is due starts, what lost its message goes on, what was cancelled is counted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import text
+
+from coupon_workers.campaigns.batch import BatchStatus
+from coupon_workers.campaigns.batch_run import count_left_over, finish_batch, start_batch
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.runtime.task import issue_shard, stage_batch
+
+log = get_logger(__name__)
+
+FORGOTTEN = timedelta(seconds=15)
+"""A shard or a staging that has not moved for so long has lost its message, or waits in a long queue: a message more
+does no harm, as only one of two finds the cursor where it was."""
+
+AT_ONCE = 200
+
+_OPEN = text(
+    "SELECT batch_id, status, updated_at FROM issue_batch WHERE status IN ('staging', 'ready', 'running')"
+    " ORDER BY batch_id LIMIT :most"
+)
+_LATE = text(
+    "SELECT shard, cursor FROM issue_shard"
+    " WHERE batch_id = :batch_id AND gate_cursor < member_count AND updated_at < :before ORDER BY shard"
+)
+_STOPPED_UNCOUNTED = text(
+    "SELECT DISTINCT b.batch_id FROM issue_batch b JOIN issue_shard s USING (batch_id)"
+    " WHERE b.status IN ('paused', 'cancelled') AND b.updated_at BETWEEN :since AND :before"
+    "   AND s.gate_cursor < s.cursor LIMIT :most"
+)
+LATELY = timedelta(days=1)
+
+
+def sweep_batches(services: Services) -> dict[str, int]:
+    """One pass over open batches. Returns how many were ``staged``, ``started``, ``woken`` shards, ``finished`` and
+    ``counted``. Raises ``StoreUnavailable``."""
+    done = dict.fromkeys(("staged", "started", "woken", "finished", "counted"), 0)
+    now = services.clock()
+    with transaction(services.engine) as connection:
+        batches = connection.execute(_OPEN, {"most": AT_ONCE}).all()
+    for batch in batches:
+        if batch.status == BatchStatus.STAGING and batch.updated_at < now - FORGOTTEN:
+            services.post.send(stage_batch(batch.batch_id))
+            done["staged"] += 1
+        elif batch.status == BatchStatus.READY:
+            done["started"] += start_batch(services, batch.batch_id) is BatchStatus.RUNNING
+        elif batch.status == BatchStatus.RUNNING:
+            done["finished"] += finish_batch(services, batch.batch_id)
+            done["woken"] += _wake_late(services, batch.batch_id)
+    done["counted"] = _count_stopped(services)
+    return done
+
+
+def _wake_late(services: Services, batch_id: int) -> int:
+    with transaction(services.engine) as connection:
+        late = connection.execute(_LATE, {"batch_id": batch_id, "before": services.clock() - FORGOTTEN}).all()
+    for row in late:
+        services.post.send(issue_shard(batch_id, row.shard, row.cursor))
+    return len(late)
+
+
+def _count_stopped(services: Services) -> int:
+    """Paused and cancelled batches take no more steps: what their last ones left uncounted is counted here."""
+    now = services.clock()
+    named = {"since": now - LATELY, "before": now - FORGOTTEN, "most": AT_ONCE}
+    with transaction(services.engine) as connection:
+        batches = [row.batch_id for row in connection.execute(_STOPPED_UNCOUNTED, named)]
+    counted = 0
+    for batch_id in batches:
+        try:
+            counted += count_left_over(services, batch_id)
+        except StoreUnavailable as error:
+            log.warning("a stopped batch is left uncounted", batch_id=batch_id, error=str(error))
+    return counted

@@ -1,0 +1,26 @@
+"""How far the gate has counted what batches give to users: a field of its ``meta`` for each shard.
+
+The steps of a shard move it (``lua/count_takers.lua``); a preheat, which counts all coupons of the database while no
+step can be taken, writes down how far that was.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+_CURSORS = text(
+    "SELECT s.batch_id, s.shard, s.cursor FROM issue_shard s JOIN issue_batch b USING (batch_id)"
+    " WHERE b.template_id = :template_id AND s.cursor > 0"
+    "   AND (b.status IN ('running', 'paused') OR s.cursor > s.gate_cursor)"
+)
+
+
+def step_field(batch_id: int, shard: int) -> str:
+    """The field that says up to which member a shard was counted."""
+    return f"step:{batch_id}.{shard}"
+
+
+def steps_counted(connection: Connection, template_id: int) -> list[str | int]:
+    """How far the shards have come that may go on or are not known to be counted, as pairs for ``meta``, flat."""
+    rows = connection.execute(_CURSORS, {"template_id": template_id})
+    return [part for row in rows for part in (step_field(row.batch_id, row.shard), row.cursor)]

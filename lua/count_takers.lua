@@ -1,0 +1,51 @@
+--[[
+count_takers: count the users to whom a batch has issued coupons, each step of a shard once.
+
+Without it a user would claim on top of what a campaign gave him, only to be rejected when the claim is settled.
+
+KEYS
+  1 meta        hash    see claim.lua; the field "step:<batch>.<shard>" is the member up to which a shard was counted
+  2 generation  string  set last by the preheat
+  3 takers      hash    user -> "<count> <last seq>"
+  4 day prefix  prefix of hash  user -> count of one local day
+
+ARGV
+  1 step  name of the field in meta
+  2 from  member up to which the shard was counted before this step
+  3 to    member up to which it is counted after it
+  4 day   number of the local day of the issue, or "" when no daily limit holds
+  5..     user ids, each of whom got a coupon in this step
+
+Returns one of
+  {COUNTED}
+  {STALE}            they are counted already
+  {BEHIND, member}   the shard was counted up to this member only: count from there
+  {NOT_WARMED}       the keys are not whole; the preheat will count the users from the database
+]]
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  return { 'NOT_WARMED' }
+end
+local counted = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)
+local from, to = tonumber(ARGV[2]), tonumber(ARGV[3])
+if counted >= to and to > 0 then
+  return { 'STALE' }
+end
+if counted < from then
+  return { 'BEHIND', counted }
+end
+local day_key = KEYS[4] .. ARGV[4]
+for i = 5, #ARGV do
+  local user = ARGV[i]
+  local count, seq = 0, 0
+  local taker = redis.call('HGET', KEYS[3], user)
+  if taker then
+    local space = string.find(taker, ' ', 1, true)
+    count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
+  end
+  redis.call('HSET', KEYS[3], user, (count + 1) .. ' ' .. seq)
+  if ARGV[4] ~= '' and redis.call('HINCRBY', day_key, user, 1) == 1 and redis.call('TTL', day_key) < 0 then
+    redis.call('EXPIRE', day_key, 172800)
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return { 'COUNTED' }

@@ -1,0 +1,163 @@
+"""A batch from its start to its end: exact counts, limits, stock, books of both stores (DESIGN 9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from coupon_workers.campaigns.batch_control import cancel_batch, pause_batch, resume_batch
+from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.errors import Conflict
+from coupon_workers.runtime.services import Services
+from tests.support.campaign import Campaign, plan_campaign
+from tests.support.sale import Sale, assert_sound, open_sale
+
+USERS = [f"u{number}" for number in range(10)]
+
+
+@pytest.fixture
+def sale(services: Services) -> Sale:
+    """Thirty units, one a user."""
+    return open_sale(services, total_quantity=30, per_user_limit=1)
+
+
+def test_every_user_of_a_batch_gets_one_coupon(sale: Sale) -> None:
+    """The rows add up, the stock was taken as a whole at the start, the gate counts whom it gave to."""
+    campaign = plan_campaign(sale, USERS)
+
+    started = campaign.start()
+    reserved = sale.stock
+    campaign.work()
+
+    assert ("running", 20) == (started, reserved)
+    assert sorted(USERS) == campaign.owners()
+    books = campaign.books
+    assert ("done", 10, 0, 10, 0) == (
+        books["status"],
+        books["issued_count"],
+        books["refused_count"],
+        books["reserved_quantity"],
+        books["left_quantity"],
+    )
+    assert (10, 0, 10) == tuple(sale.books[f"{name}_quantity"] for name in ("issued", "reserved", "granted"))
+    assert 20 == sale.stock
+    assert ClaimOutcome.LIMIT_REACHED == sale.claim("u3").outcome
+    assert_sound(sale.services)
+
+
+def test_an_earlier_holder_is_refused_and_his_unit_given_back(sale: Sale) -> None:
+    """By name; the unit that was set aside for him returns to the stock when the batch ends."""
+    sale.claim("u3")
+    sale.drain()
+    campaign = plan_campaign(sale, USERS)
+
+    campaign.start()
+    campaign.work()
+
+    assert [("u3", "LIMIT_REACHED")] == campaign.failures()
+    assert (9, 1) == (campaign.books["issued_count"], campaign.books["refused_count"])
+    assert 20 == sale.stock
+    assert_sound(sale.services)
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "issued", "stock"), [("all_or_nothing", "failed", 0, 1), ("best_effort", "done", 1, 0)]
+)
+def test_a_batch_larger_than_the_stock_is_cut_or_refused_by_its_policy(
+    services: Services, policy: str, status: str, issued: int, stock: int
+) -> None:
+    """CASES 3: total 100, issued 99, a batch of 50."""
+    sale = open_sale(services, total_quantity=100, per_user_limit=1)
+    sale.claim_each(f"early{number}" for number in range(99))
+    sale.drain()
+    campaign = plan_campaign(sale, [f"u{number}" for number in range(50)], policy=policy)
+
+    campaign.start()
+    campaign.work(chunk=20)
+
+    books = campaign.books
+    refused = 49 if policy == "best_effort" else 0
+    assert (status, issued, refused) == (books["status"], books["issued_count"], books["refused_count"])
+    assert 99 + issued == sale.books["issued_quantity"]
+    assert stock == sale.stock
+    assert {"SOLD_OUT"} == {reason for _, reason in campaign.failures()} or policy == "all_or_nothing"
+    assert_sound(sale.services)
+
+
+def test_a_message_that_comes_again_changes_nothing(sale: Sale) -> None:
+    """Delivered three times, late and in any order: the cursor has moved on."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    post = sale.services.post
+    post.sent += [task for task in post.sent if task.name == "issue_shard"] * 2  # type: ignore[attr-defined]
+
+    campaign.work()
+
+    assert sorted(USERS) == campaign.owners()
+    assert "done" == campaign.books["status"]
+    assert_sound(sale.services)
+
+
+def test_a_paused_batch_stands_still_and_goes_on_where_it_was(sale: Sale) -> None:
+    """No step commits while it is paused."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work(most=1)
+
+    pause_batch(sale.services, campaign.batch_id, "key-2")
+    campaign.work()
+    paused = campaign.books
+    sale.preheat()
+    resume_batch(sale.services, campaign.batch_id, "key-2")
+    campaign.work()
+
+    assert ("paused", 3) == (paused["status"], paused["issued_count"])
+    assert ("done", 10) == (campaign.books["status"], campaign.books["issued_count"])
+    assert_sound(sale.services)
+
+
+def test_a_cancelled_batch_keeps_what_it_gave_and_gives_back_the_rest(sale: Sale) -> None:
+    """Once, however often it is cancelled; it cannot be resumed."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work(most=2)
+
+    for _ in range(2):
+        cancel_batch(sale.services, campaign.batch_id, "key-2")
+    campaign.work()
+
+    books = campaign.books
+    assert ("cancelled", 6, 0) == (books["status"], books["issued_count"], books["left_quantity"])
+    assert (6, 0, 24) == (sale.books["issued_quantity"], sale.books["reserved_quantity"], sale.stock)
+    with pytest.raises(Conflict):
+        resume_batch(sale.services, campaign.batch_id, "key-2")
+    assert_sound(sale.services)
+
+
+def test_a_gate_that_lost_its_memory_is_rebuilt_in_the_midst_of_a_batch(sale: Sale) -> None:
+    """The preheat counts what was issued; the steps after it count the rest once."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work(most=2)
+    sale.services.redis.flushall()
+    campaign.work(most=1)
+
+    sale.preheat()
+    campaign.work()
+
+    assert "done" == campaign.books["status"]
+    assert sorted(USERS) == campaign.owners()
+    assert_sound(sale.services)
+
+
+def test_two_batches_take_turns(services: Services) -> None:
+    """A small batch behind a large one is through long before it."""
+    sale = open_sale(services, total_quantity=1_000)
+    large = plan_campaign(sale, [f"a{number}" for number in range(120)], shards=4)
+    small = plan_campaign(sale, [f"b{number}" for number in range(6)], shards=1)
+    large.start()
+    small.start()
+
+    Campaign(sale, small.batch_id).work(most=12)
+
+    assert ("done", "running") == (small.books["status"], large.books["status"])
+    assert large.books["issued_count"] < 60
