@@ -19,8 +19,8 @@ Chain = tuple[bytes, ...]
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """``kind`` says what is asked; ``claims_each`` claims a request of a batch. ``mark`` keeps the users and requests
-    of loads apart; coupons of an order pair are numbered from ``first_coupon``. Asking ends after ``seconds``, or
-    ``most`` chains.
+    of loads apart; coupons of an order pair are numbered from ``first_coupon``; wallets are those of ``users``,
+    one after the other and again (0: of another one each time). Asking ends after ``seconds``, or ``most`` chains.
     """
 
     kind: Kind
@@ -33,6 +33,7 @@ class LoadSpec:
     most: int
     claims_each: int = 1
     first_coupon: int = 0
+    users: int = 0
 
 
 def chains(spec: LoadSpec) -> Iterator[Chain]:
@@ -81,7 +82,8 @@ def _order_pair(spec: LoadSpec, number: int) -> Chain:
 
 
 def _wallet(spec: LoadSpec, number: int) -> Chain:
-    return (_get(spec, f"/v1/users/{user_of(spec.mark, number)}/coupons"),)
+    user = number % spec.users if spec.users else number
+    return (_get(spec, f"/v1/users/{user_of(spec.mark, user)}/coupons"),)
 
 
 _MAKERS: dict[Kind, Callable[[LoadSpec, int], Chain]] = {

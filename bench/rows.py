@@ -7,6 +7,7 @@ from bench import (
     claim_view_row,
     drain_row,
     durable_latency_row,
+    fanout_row,
     order_pair_row,
     outstanding_row,
     wallet_row,
@@ -23,5 +24,6 @@ ROWS: dict[str, Row] = {
         outstanding_row,
         order_pair_row,
         wallet_row,
+        fanout_row,
     )
 }

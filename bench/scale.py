@@ -12,7 +12,8 @@ class Scale:
     ``drain_claims`` are settled by us and copied by COPY; ``message_claims`` are those of the peers that take a
     message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
     median of ``peak_runs``. ``many_outstanding`` and ``few_outstanding`` coupons lie in the two databases that
-    ``outstanding_claims`` more are claimed from.
+    ``outstanding_claims`` more are claimed from. ``few_users`` and ``many_users`` are the audiences of campaigns;
+    ``beside_rate`` claims a second come beside one.
     """
 
     rounds: int = 5
@@ -26,6 +27,9 @@ class Scale:
     few_outstanding: int = 10_000
     many_outstanding: int = 2_000_000
     outstanding_claims: int = 5_000
+    few_users: int = 10_000
+    many_users: int = 300_000
+    beside_rate: float = 300.0
 
 
 NORMAL = Scale()
@@ -40,6 +44,8 @@ QUICK = Scale(
     few_outstanding=1_000,
     many_outstanding=200_000,
     outstanding_claims=2_000,
+    few_users=1_000,
+    many_users=20_000,
 )
 """Shows that everything works; the numbers say little."""
 

@@ -21,7 +21,8 @@ from coupon_workers.schema.migration import upgrade
 
 _EMPTIED = (
     "coupon, coupon_flow, outbox, claim_rejection, claim_set_aside, coupon_template, coupon_order, coupon_use,"
-    " coupon_refund, order_event, ledger_entry, coupon_transfer"
+    " coupon_refund, order_event, ledger_entry, coupon_transfer, issue_batch, issue_shard, audience_file,"
+    " audience_member, batch_failure"
 )
 _QUIET_PATIENCE_S = 300.0
 

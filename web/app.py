@@ -19,6 +19,7 @@ from web import (
     orders_api,
     queues_api,
     reader,
+    tags_api,
     templates_api,
     wallet_api,
     webhooks_api,
@@ -45,6 +46,7 @@ BLUEPRINTS = (
     webhooks_api.api,
     contacts_api.api,
     batches_api.api,
+    tags_api.api,
 )
 
 

@@ -23,11 +23,11 @@ class CopiedRows:
     texts: dict[str, bytes]
 
 
-def read_rows(connection: PgConnection) -> CopiedRows:
-    """Every row of the tables, in the order in which the claims came."""
+def read_rows(connection: PgConnection, tables: tuple[str, ...] = TABLES) -> CopiedRows:
+    """Every row of the tables, in the order in which the coupons came."""
     texts = {}
     with connection, connection.cursor() as cursor:
-        for table in TABLES:
+        for table in tables:
             text = io.BytesIO()
             cursor.copy_expert(f"COPY (SELECT * FROM {table} ORDER BY coupon_id) TO STDOUT", text)
             texts[table] = text.getvalue()

@@ -183,7 +183,7 @@ def _write(
             "request_id": f"batch\t{batch_id}",  # no claim's request has a tab in it
             "from_ms": from_ms,
             "to_ms": to_ms_,
-            "heard": state["hooked"] or (state["notify"] and bool(services.settings.message_channels)),
+            "heard": state["hooked"] or (state["notify"] and bool(services.settings.channels)),
             "left": left,
             "now": now,
         },

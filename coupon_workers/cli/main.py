@@ -18,6 +18,7 @@ COMMANDS = {
     "keys": ("coupon_workers.cli.keys", "keys"),
     "queues": ("coupon_workers.cli.queues", "queues"),
     "dead-letters": ("coupon_workers.cli.queues", "dead_letters"),
+    "batch": ("coupon_workers.cli.batch", "batch"),
     "preheat": ("coupon_workers.cli.preheat", "preheat"),
     "demo": ("coupon_workers.cli.demo", "demo"),
     "replay": ("coupon_workers.cli.replay", "replay"),

@@ -6,6 +6,7 @@ The database holds the deadline: no message has to arrive in time, and a sweep t
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from functools import partial
 
 from sqlalchemy import text
@@ -49,14 +50,14 @@ def release_overdue_locks(services: Services, *, turn_s: float = TURN_S) -> int:
             return released
 
 
-def settle_met_events(services: Services) -> int:
+def settle_met_events(services: Services, *, turn_s: float = TURN_S) -> int:
     """Events that came at the same moment as what they wait for are settled; those that waited too long are refused.
 
-    How many orders were looked at. Raises ``StoreUnavailable``.
+    How many orders were looked at. Raises ``StoreUnavailable``: what was done stays done.
     """
     now = services.clock()
+    _refuse_late_events(services, now, turn_s)
     with transaction(services.engine) as connection:
-        refuse_late(connection, now, CHUNK)
         met = list(met_orders(connection, now, CHUNK))
     for user_id, order_no in met:
         try:
@@ -67,3 +68,13 @@ def settle_met_events(services: Services) -> int:
             # An order whose books contradict one another must not keep the others waiting.
             log.exception("order_events_not_settled", order_no=order_no)
     return len(met)
+
+
+def _refuse_late_events(services: Services, now: datetime, turn_s: float) -> None:
+    """All of them: a feed that tells of every order, with coupons or without, has more in a pass than one chunk."""
+    ends = time.monotonic() + turn_s
+    while True:
+        with transaction(services.engine) as connection:
+            refused = refuse_late(connection, now, CHUNK)
+        if refused < CHUNK or time.monotonic() >= ends:
+            return

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import database_errors
+from coupon_workers.runtime.prepared_statement import PreparedStatement
 from coupon_workers.runtime.services import Services
 
 MAX_COUPON_ID = 2**63 - 1
@@ -31,12 +32,19 @@ _COUPON = f"""
       FROM coupon c JOIN coupon_template t USING (template_id)
      WHERE c.user_id = :user_id"""
 
-_PAGE = text(
+_PAGE = PreparedStatement(
+    "wallet_page",
     f"""{_COUPON}
        AND c.coupon_id < :before
-       AND (CAST(:status AS text) IS NULL OR {_STATUS} = :status)
-       AND (CAST(:expiring_before AS timestamptz) IS NULL OR c.valid_to < :expiring_before)
-     ORDER BY c.coupon_id DESC LIMIT :limit"""
+       AND (:status IS NULL OR {_STATUS} = :status)
+       AND (:expiring_before IS NULL OR c.valid_to < :expiring_before)
+     ORDER BY c.coupon_id DESC LIMIT :limit""",
+    user_id="text",
+    now="timestamptz",
+    before="bigint",
+    status="text",
+    expiring_before="timestamptz",
+    limit="bigint",
 )
 _ONE = text(f"{_COUPON} AND c.coupon_id = :coupon_id")
 _HISTORY = text(
@@ -74,8 +82,9 @@ def read_wallet(
         "limit": limit + 1,
     }
     with database_errors(), services.engine.connect() as connection:
-        rows = connection.execute(_PAGE, arguments).mappings().all()
-    items = [_coupon(dict(row)) for row in rows[:limit]]
+        # One statement is a transaction by itself: no round trips to begin and to end it.
+        rows = _PAGE.rows(connection.execution_options(isolation_level="AUTOCOMMIT"), arguments)
+    items = [_coupon(row) for row in rows[:limit]]
     return WalletPage(items, items[-1]["coupon_no"] if len(rows) > limit else None)
 
 

@@ -84,8 +84,20 @@ def test_each_format_gives_the_same_audience(
     assert (first_row + 700, "u0", "DUPLICATE", f"is in row {first_row} already") == found.failures[0]
 
 
+def test_of_a_thousand_rows_with_three_equal_users_two_are_doubles(services: Services) -> None:
+    """998 users are left to be issued to (CASES 31)."""
+    users = [f"u{n}" if n not in (4, 500, 999) else "twin" for n in range(1_000)]
+    batch_id = waiting_batch(services, csv_of(users))
+
+    stage_batch(services, batch_id)
+
+    found = staged(services, batch_id)
+    assert ((1_000, 0, 0, 2, 998), {0: 998}) == (found.counts, found.shards)
+    assert [(502, "twin"), (1_001, "twin")] == [failure[:2] for failure in found.failures]
+
+
 def test_a_user_in_many_blocks_is_one(services: Services) -> None:
-    """Each of his other rows is told of the first (CASES 31)."""
+    """Each of his other rows is told of the first."""
     users = [f"u{n}" for n in range(30_000)]
     users[10], users[15_000], users[29_999] = "twin", "twin", "twin"
     batch_id = waiting_batch(services, csv_of(users))

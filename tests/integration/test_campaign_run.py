@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
 
 from coupon_workers.campaigns.batch_control import cancel_batch, pause_batch, resume_batch
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import Conflict
+from coupon_workers.notify.relay import relay_outbox
 from coupon_workers.runtime.services import Services
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.sale import Sale, assert_sound, open_sale
@@ -161,3 +163,31 @@ def test_two_batches_take_turns(services: Services) -> None:
 
     assert ("done", "running") == (small.books["status"], large.books["status"])
     assert large.books["issued_count"] < 60
+
+
+def test_whoever_listens_hears_that_a_batch_is_finished(sale: Sale) -> None:
+    """Once, behind the coupons; the event is of a batch, and names no user and no coupon."""
+    services = sale.services
+    with services.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO webhook (webhook_id, url, secret, events, created_by, created_at)"
+                " VALUES (1, 'https://shop.example/hooks', 'whsec_MfKQ9r8GKYqrTwjUPD8I', '{}', 'key-1', :now)"
+            ),
+            {"now": services.clock()},
+        )
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work()
+
+    relay_outbox(services)
+
+    told = sale.rows("SELECT event, payload FROM delivery ORDER BY delivery_id")
+    assert ["coupon.issued"] * 10 + ["batch.finished"] == [event for event, _ in told]
+    assert {
+        "template_id": str(sale.template_id),
+        "batch_no": str(campaign.batch_id),
+        "status": "done",
+        "issued": 10,
+        "refused": 0,
+    } == told[-1][1]

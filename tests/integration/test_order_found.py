@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coupon_workers.orders.unlock_sweep import settle_met_events
+from coupon_workers.orders.unlock_sweep import CHUNK, settle_met_events
 from coupon_workers.runtime.services import Services
 from tests.support.order_shop import OrderShop
 from tests.support.sale import assert_sound
@@ -65,4 +65,22 @@ def test_an_event_of_an_unknown_order_is_still_refused_after_a_day(shop: OrderSh
     assert [("back", "refused", "NOT_REDEEMED"), ("paid", "refused", "ORDER_NOT_FOUND")] == shop.rows(
         "SELECT event_id, state, code FROM order_event ORDER BY event_id"
     )
+    assert_sound(shop.services)
+
+
+def test_one_sweep_refuses_every_event_that_is_late(shop: OrderShop) -> None:
+    """A feed that tells of every order, with coupons or without, has more of them in a pass than one chunk."""
+    shop.tell("e0", "unknown", "paid", shop.clock.now)
+    shop.execute(
+        "INSERT INTO order_event (user_id, event_id, order_no, type, occurred_at, body, fingerprint, state, code,"
+        " received_at, tried_at)"
+        " SELECT user_id, 'e' || number, order_no, type, occurred_at, body, fingerprint, state, code, received_at,"
+        "        tried_at FROM order_event, generate_series(1, :more) AS number",
+        more=2 * CHUNK,
+    )
+    shop.clock.pass_by(hours=24)
+
+    settle_met_events(shop.services)
+
+    assert [("refused", 2 * CHUNK + 1)] == shop.rows("SELECT state, count(*) FROM order_event GROUP BY state")
     assert_sound(shop.services)

@@ -183,4 +183,4 @@ def _plain(code: str | None) -> str | None:
     """What an event waits for depends on which came first, when it came at the moment of a lock."""
     if code in ("ORDER_NOT_FOUND", "NOT_REDEEMED"):
         return UNMET
-    return "INVALID" if code and code.endswith("_INVALID") else code
+    return "INVALID" if code == "VALIDATION_FAILED" else code

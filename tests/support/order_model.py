@@ -92,6 +92,8 @@ class OrderModel:
             return _order_answer(known)
         if known and known.status == "locked":
             self._let_go(known)
+        elif known and (known.cart, known.coupons) == (cart, frozenset(coupons)) and self._closed_since(user, order):
+            return _order_answer(known)
         placed = self._place(user, order, cart, coupons, "locked")
         placed.locked_at, placed.until = self.now, self.now + timedelta(seconds=ttl)
         self._settle_waiting(user, order)
@@ -361,10 +363,10 @@ class OrderModel:
             self.refund(user, order, more.get("refund") or event, more.get("lines"))
         return "applied", None
 
-    def _closed_since(self, user: str, order: str, instant: datetime) -> bool:
+    def _closed_since(self, user: str, order: str, instant: datetime | None = None) -> bool:
         return any(
             (e.said["user"], e.said["order"], e.said["kind"], e.state) == (user, order, "closed", "applied")
-            and e.said["occurred_at"] >= instant
+            and (instant is None or e.said["occurred_at"] >= instant)
             for e in self.events.values()
         )
 

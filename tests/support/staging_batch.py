@@ -79,14 +79,15 @@ def staged(services: Services, batch_id: int) -> Staged:
             return [tuple(row) for row in connection.execute(text(query), {"batch_id": batch_id})]
 
         [batch] = rows(
-            "SELECT status, reason, row_count, invalid_count, blank_count, duplicate_count, audience_count, shard_count,"
-            " needs_approval FROM issue_batch WHERE batch_id = :batch_id"
+            "SELECT status, reason, row_count, invalid_count, blank_count, duplicate_count, audience_count,"
+            " shard_count, needs_approval FROM issue_batch WHERE batch_id = :batch_id"
         )
         found = Staged(
             batch[0],
             batch[1],
             batch[2:7],
-            *batch[7:],
+            batch[7],
+            batch[8],
             dict(rows("SELECT shard, member_count FROM issue_shard WHERE batch_id = :batch_id ORDER BY shard")),
             rows(
                 "SELECT shard, member_no, user_id, row_no FROM audience_member WHERE batch_id = :batch_id ORDER BY 1, 2"

@@ -54,7 +54,8 @@ def _main() -> None:
     services = make_services(read_settings())
     before = _peak_mib()
     status = stage_batch(services, int(sys.argv[1]))
-    print(json.dumps({"status": status, "peak_mib": _peak_mib(), "growth_mib": _peak_mib() - before}))
+    told = {"status": status, "peak_mib": _peak_mib(), "growth_mib": _peak_mib() - before}
+    sys.stdout.write(json.dumps(told) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,6 @@ STARTED_BY_NAME = {
 
 AHEAD_OF_ITS_USE = {
     "coupon_workers.scheduling.last_run",  # GET /v1/jobs, which comes with the back office
-    # Reading an audience is here; batches come next.
-    "coupon_workers.campaigns.audience",
-    "coupon_workers.campaigns.failure_file",
-    "coupon_workers.campaigns.tag_expression",
-    "coupon_workers.campaigns.tag_sql",
 }
 
 
