@@ -19,7 +19,7 @@ ARGV
 Returns one of
   {COUNTED}
   {STALE}            they are counted already
-  {BEHIND, member}   the shard was counted up to this member only: count from there
+  {BEHIND, member}   the shard was counted up to this member, before or amid the step: count from there
   {NOT_WARMED}       the keys are not whole; the preheat will count the users from the database
 ]]
 if redis.call('EXISTS', KEYS[2]) == 0 then
@@ -30,7 +30,7 @@ local from, to = tonumber(ARGV[2]), tonumber(ARGV[3])
 if counted >= to and to > 0 then
   return { 'STALE' }
 end
-if counted < from then
+if counted ~= from then
   return { 'BEHIND', counted }
 end
 local day_key = KEYS[4] .. ARGV[4]

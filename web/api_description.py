@@ -14,7 +14,8 @@ Percentages are basis points: `1500` is 15 %.
 
 **Instants** are RFC 3339 with an offset, and are answered in UTC. Intervals are half-open: the end is not part of them.
 
-**Bodies** are JSON objects in UTF-8 of at most 1 MiB. Unknown fields and members named twice are refused.
+**Bodies** are JSON objects in UTF-8 of at most 1 MiB; where an operation says so also forms, with a file of at most
+64 MiB. Unknown fields and members named twice are refused.
 
 **Errors** are `application/problem+json` (RFC 9457). `code` is stable; `errors` names every field that is wrong, all at
 once. 429 and 503 carry `Retry-After`, in seconds. Every answer carries `X-Request-Id`: yours, if you sent one.

@@ -88,9 +88,9 @@ def finish_batch(services: Services, batch_id: int) -> bool:
     if changed:
         tell_gate(services, batch["template_id"])
     try:
-        forget_steps(services, batch["template_id"], batch_id, batch["shard_count"])
+        forget_steps(services, batch["template_id"])
     except StoreUnavailable as error:
-        log.warning("fields of a finished batch stay until the next preheat", batch_id=batch_id, error=str(error))
+        log.warning("fields of earlier batches stay until the next preheat", batch_id=batch_id, error=str(error))
     return True
 
 

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from coupon_workers.campaigns.batch import batch_no
-from coupon_workers.claiming.gate_step import step_field
+from coupon_workers.claiming.gate_step import KEPT, step_field
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import transaction
@@ -35,6 +35,13 @@ _ISSUED = text(
      ORDER BY m.member_no LIMIT :page
     """
 )
+
+_ENDED = text(
+    "SELECT batch_id, shard_count FROM issue_batch WHERE template_id = :template_id AND finished_at < :before"
+    " ORDER BY batch_id DESC LIMIT :most"
+)
+FORGOTTEN_AT_ONCE = 20
+"""Batches, of those that a template had before the one that ends."""
 
 
 def count_step(
@@ -109,9 +116,18 @@ def _issued_pages(
         yield start, [row.user_id for row in page if row.claimed_at is not None], at
 
 
-def forget_steps(services: Services, template_id: int, batch_id: int, shards: int) -> None:
-    """The batch has ended, and all of it is counted: no step comes again. Raises ``StoreUnavailable``."""
+def forget_steps(services: Services, template_id: int) -> None:
+    """Forget what was counted of the template's batches that ended so long ago that no step of them comes again.
+
+    Raises ``StoreUnavailable``.
+    """
+    named = {"template_id": template_id, "before": services.clock() - KEPT, "most": FORGOTTEN_AT_ONCE}
+    with transaction(services.engine) as connection:
+        ended = connection.execute(_ENDED, named).all()
+    fields = [step_field(batch.batch_id, shard) for batch in ended for shard in range(batch.shard_count)]
+    if not fields:
+        return
     try:
-        services.redis.hdel(BucketKeys(template_id).meta, *(step_field(batch_id, shard) for shard in range(shards)))
+        services.redis.hdel(BucketKeys(template_id).meta, *fields)
     except RedisError as error:
         raise StoreUnavailable("Redis", str(error)) from error

@@ -15,13 +15,15 @@ _COUNTS = """
            (SELECT count(*) FROM coupon_order) AS orders,
            (SELECT count(*) FROM coupon_refund) AS refunds,
            (SELECT count(*) FROM ledger_entry) AS ledger_entries,
-           (SELECT count(*) FROM order_event WHERE state = 'waiting') AS waiting_events
+           (SELECT count(*) FROM order_event WHERE state = 'waiting') AS waiting_events,
+           (SELECT count(*) FROM issue_batch) AS batches,
+           (SELECT count(*) FROM issue_batch WHERE status IN ('staging', 'ready', 'running', 'paused')) AS open_batches
 """
 
 
 def facts(services: Services) -> dict[str, int]:
     """Counts of templates, coupons, rejections, events, entries set aside, orders with coupons and their refunds and
-    bookings, events of orders not known yet, queued claims, and cold buckets.
+    bookings, events of orders not known yet, batches and open ones, queued claims, and cold buckets.
 
     Raises ``StoreUnavailable``.
     """

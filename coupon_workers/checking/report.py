@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from coupon_workers.checking.batch_books import batch_books
 from coupon_workers.checking.breach import Breach
 from coupon_workers.checking.conservation import conservation
 from coupon_workers.checking.daily_limit import daily_limit
@@ -83,6 +84,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("user_limit", "coupons <= limit, per user and template", user_limit),
         Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),
         Invariant("one_effect", "one effect per request, one end per claim", one_effect),
+        Invariant("batch_books", "a batch's rows add up, its units are in its template's books", batch_books),
         Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
         Invariant("flow_history", "history replays to the state", flow_history),
         Invariant("live_use", "one active use per coupon, as the coupon says", live_use),

@@ -6,12 +6,18 @@ step can be taken, writes down how far that was.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sqlalchemy import Connection, text
+
+KEPT = timedelta(hours=1)
+"""How long after a batch has ended the gate knows what was counted: a worker that was stopped between the commit of a
+step and its counting may go on so late, when the sweep has long had another count for it."""
 
 _CURSORS = text(
     "SELECT s.batch_id, s.shard, s.cursor FROM issue_shard s JOIN issue_batch b USING (batch_id)"
     " WHERE b.template_id = :template_id AND s.cursor > 0"
-    "   AND (b.status IN ('running', 'paused') OR s.cursor > s.gate_cursor)"
+    "   AND (b.status IN ('running', 'paused') OR s.cursor > s.gate_cursor OR b.finished_at > now() - :kept)"
 )
 
 
@@ -21,6 +27,6 @@ def step_field(batch_id: int, shard: int) -> str:
 
 
 def steps_counted(connection: Connection, template_id: int) -> list[str | int]:
-    """How far the shards have come that may go on or are not known to be counted, as pairs for ``meta``, flat."""
-    rows = connection.execute(_CURSORS, {"template_id": template_id})
+    """How far the shards have come that may go on, are not known to be counted, or ended lately, as pairs for ``meta``, flat."""
+    rows = connection.execute(_CURSORS, {"template_id": template_id, "kept": KEPT})
     return [part for row in rows for part in (step_field(row.batch_id, row.shard), row.cursor)]

@@ -3,6 +3,8 @@
 **What is best**: the largest discount; of equals the one with fewer coupons, then with the earliest ends, then with
 the lowest coupon numbers.
 
+**How many**: no more than an order may name, ``MAX_COUPONS``: what is answered can be locked.
+
 **How it is found**: an exclusive coupon by itself; the others by branch and bound in their turn, from a good start
 (``combination_start``), with two ceilings that cut off what cannot win (``discount_ceiling``, ``divisible_ceiling``).
 Whatever is found is computed by the engine itself, line by line, to the last unit.
@@ -27,7 +29,7 @@ from coupon_workers.orders.combination_start import NODES_PER_TRIAL, start_combi
 from coupon_workers.orders.coupon_rule import CouponRule
 from coupon_workers.orders.discount import Discounts, apply_coupons, conflict, discount_of, nothing_left
 from coupon_workers.orders.eligibility import Eligible, Refused, assess
-from coupon_workers.orders.order import OrderBody
+from coupon_workers.orders.order import MAX_COUPONS, OrderBody
 
 WORK = 10_000
 """Nodes times the coupons and lines that each looks through: ten milliseconds or so. 123 nodes for 50 coupons on 30
@@ -71,9 +73,10 @@ def best_combination(
             [(rule, found.lines) for rule, found in eligible if not rule.exclusive],
         ),
         best=alone or Preference(0, 0, ()),
+        most=MAX_COUPONS,
     )
     nodes = node_budget or _nodes_for(search.cart)
-    search.offer(start_combination(search.cart, nodes // NODES_PER_TRIAL))
+    search.offer(start_combination(search.cart, nodes // NODES_PER_TRIAL, MAX_COUPONS))
     search.run(nodes)
     chosen = {number for _, number in search.best.ages}
     used = apply_coupons(order, [rule for rule in wallet if rule.coupon_id in chosen], now)
@@ -100,5 +103,6 @@ def _with_the_others(
         if isinstance(found, Refused):
             refused.append(found)
         else:
-            refused.append(conflict(rule) if any(map(rule.conflicts, rules)) else nothing_left(rule))
+            barred = len(rules) == MAX_COUPONS or any(map(rule.conflicts, rules))
+            refused.append(conflict(rule) if barred else nothing_left(rule))
     return replace(used, refused=tuple(refused))

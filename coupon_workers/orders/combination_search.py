@@ -35,10 +35,11 @@ class Node(NamedTuple):
 
 @dataclass(slots=True)
 class CombinationSearch:
-    """The search of ``cart`` for what is preferred to ``best``."""
+    """The search of ``cart`` for what is preferred to ``best``, of ``most`` coupons at most."""
 
     cart: CombinationField
     best: Preference
+    most: int
     nodes: int = 0
     complete: bool = False
     ceiling: int = 0
@@ -80,6 +81,8 @@ class CombinationSearch:
 
     def _next_decision(self, node: Node) -> Node | None:
         """``node`` at the next candidate that may be taken and takes something; None when there is none."""
+        if len(node.chosen) == self.most:
+            return None
         for place in range(node.place, len(self.cart.candidates)):
             candidate = self.cart.candidates[place]
             barred = candidate.rule.group in node.used or (candidate.twin and node.chosen[-1:] != (place - 1,))

@@ -12,18 +12,18 @@ NODES_PER_TRIAL = 12
 """One whole combination is tried for so many nodes of the search to come; it costs about four of them."""
 
 
-def start_combination(field: CombinationField, trials: int) -> Played:
+def start_combination(field: CombinationField, trials: int, most: int) -> Played:
     """Every coupon without a group and one of each group: the one that takes most of the whole cart, or what takes
-    more in its place; of a cart that is taken off whole, few large coupons. Tries ``trials`` combinations, or twice
-    that."""
+    more in its place; of a cart that is taken off whole, few large coupons. Never above ``most`` coupons. Tries
+    ``trials`` combinations, or twice that."""
     amounts = field.amounts_of_scopes(field.amounts)
     parts = [discount_of(each.rule, amounts[each.scope]) for each in field.candidates]
     by_part = sorted(range(len(parts)), key=parts.__getitem__, reverse=True)
-    best = _improved(field, _largest_of_groups(field, by_part), by_part, trials)
+    best = _improved(field, _largest_of_groups(field, by_part, most), by_part, trials, most)
     return _thrifty(field, best, by_part, parts, trials) if best.discount == sum(field.amounts) else best
 
 
-def _largest_of_groups(field: CombinationField, by_part: list[int]) -> Played:
+def _largest_of_groups(field: CombinationField, by_part: list[int], most: int) -> Played:
     groups: set[str] = set()
     chosen = []
     for place in by_part:
@@ -32,10 +32,10 @@ def _largest_of_groups(field: CombinationField, by_part: list[int]) -> Played:
             chosen.append(place)
         if group is not None:
             groups.add(group)
-    return field.play(sorted(chosen))
+    return field.play(sorted(chosen[:most]))
 
 
-def _improved(field: CombinationField, best: Played, by_part: list[int], trials: int) -> Played:
+def _improved(field: CombinationField, best: Played, by_part: list[int], trials: int, most: int) -> Played:
     """Swap coupons within their groups until no swap takes more off, or the trials are used up."""
     swaps = [place for place in by_part if field.candidates[place].rule.group and not field.candidates[place].twin]
     again = True
@@ -46,6 +46,8 @@ def _improved(field: CombinationField, best: Played, by_part: list[int], trials:
                 continue
             group = field.candidates[place].rule.group
             others = [each for each in best.places if field.candidates[each].rule.group != group]
+            if len(others) == most:
+                continue
             trials -= 1
             swapped = field.play(sorted([*others, place]))
             if swapped.discount > best.discount:

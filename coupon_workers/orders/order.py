@@ -23,6 +23,8 @@ from coupon_workers.templates.field_type import MAX_EXACT, Currency, ExternalId,
 from coupon_workers.templates.whole_body import every_error_at_once
 
 MAX_LINES = 1_000
+MAX_COUPONS = 50
+"""Coupons that one order may name."""
 
 
 def _as_user(value: Any) -> Any:

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from coupon_workers.orders.order import MAX_LINES, OrderBody, OrderLine, OrderPart, UserId, broken_rules
+from coupon_workers.orders.order import MAX_COUPONS, MAX_LINES, OrderBody, OrderLine, OrderPart, UserId, broken_rules
 from coupon_workers.templates.field_type import (
     MAX_EXACT,
     Currency,
@@ -33,9 +33,6 @@ from coupon_workers.templates.field_type import (
     Word,
 )
 from coupon_workers.templates.whole_body import every_error_at_once
-
-MAX_COUPONS = 50
-"""Coupons that one order may name."""
 
 LOCK_S = 900
 SHORTEST_LOCK_S = 60

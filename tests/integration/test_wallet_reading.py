@@ -194,9 +194,9 @@ def test_a_page_asks_for_the_orders_of_locked_coupons_alone(sale: Sale) -> None:
             "user_id": "dan", "now": sale.services.clock(), "before": 2**62, "status": None, "expiring_before": None,
             "limit": 51,
         }  # fmt: skip
-        plan = list(
-            connection.scalars(text(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {wallet._PAGE.text}"), arguments)
-        )
+        wallet._PAGE.rows(connection, arguments)
+        explain = f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {wallet._PAGE.call}"
+        plan = list(connection.exec_driver_sql(explain, arguments).scalars())
 
     (orders,) = (line for line in plan if "coupon_order" in line)
     (coupons,) = (line for line in plan if "Scan" in line and " on coupon_p" in line)

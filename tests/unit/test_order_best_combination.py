@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from coupon_workers.orders.best_combination import Combination, best_combination
 from coupon_workers.orders.coupon_rule import CouponRule
 from coupon_workers.orders.discount import apply_coupons
-from coupon_workers.orders.order import OrderBody
+from coupon_workers.orders.order import MAX_COUPONS, OrderBody
 from tests.support.shopping import DAY, NOW, best_by_trying_all, carts, coupon, ids, order_of, wallets
 
 
@@ -248,3 +249,33 @@ def test_a_cart_of_a_thousand_lines_visits_fewer_nodes() -> None:
 
     assert found.nodes <= 16
     assert 0 < found.discounts.discount_minor < cart.subtotal_minor
+
+
+def test_no_more_coupons_are_used_than_an_order_may_name() -> None:
+    """The largest of them; what is answered can be locked. The others are not said to take nothing off."""
+    wallet = [coupon(number, amount_minor=number) for number in range(1, MAX_COUPONS + 11)]
+
+    found = best_combination(order_of([100_000]), wallet, NOW)
+
+    assert [*range(11, MAX_COUPONS + 11)] == used_by(found)
+    assert [(number, "STACKING_CONFLICT", None) for number in range(1, 11)] == codes_of(found)
+
+
+@settings(deadline=None, max_examples=150)
+@given(carts(), wallets(max_size=7), st.integers(1, 3))
+def test_a_bound_on_how_many_are_used_holds_and_is_not_boasted_about(
+    order: OrderBody, wallet: list[CouponRule], most: int
+) -> None:
+    """As trying all combinations of so many finds it."""
+    best = max(
+        (apply_coupons(order, some, NOW) for size in range(most + 1) for some in combinations(wallet, size)),
+        key=lambda tried: tried.discount_minor,
+    )
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("coupon_workers.orders.best_combination.MAX_COUPONS", most)
+        found = best_combination(order, wallet, NOW)
+
+    assert len(found.discounts.applied) <= most
+    assert found.exact
+    assert best.discount_minor == found.discounts.discount_minor
