@@ -37,7 +37,8 @@ _ISSUED = text(
 )
 
 _ENDED = text(
-    "SELECT batch_id, shard_count FROM issue_batch WHERE template_id = :template_id AND finished_at < :before"
+    "SELECT batch_id, shard_count FROM issue_batch b WHERE template_id = :template_id AND finished_at < :before"
+    "   AND NOT EXISTS (SELECT FROM issue_shard s WHERE s.batch_id = b.batch_id AND s.gate_cursor < s.cursor)"
     " ORDER BY batch_id DESC LIMIT :most"
 )
 FORGOTTEN_AT_ONCE = 20

@@ -49,13 +49,11 @@ _NOBODY = "SELECT CAST(NULL AS text) AS user_id, 0 AS coupons, 0 AS today WHERE 
 """A template without limits asks for nobody's coupons."""
 
 
-def _statement(held: str) -> Any:
-    return text(
-        f"""
+_STEP = """
     WITH next AS (
         SELECT member_no, user_id, row_no FROM audience_member
          WHERE batch_id = :batch_id AND shard = :shard AND member_no > :cursor ORDER BY member_no LIMIT :chunk
-    ), held AS ({held}
+    ), held AS (HOLDERS
     ), judged AS (
         SELECT n.member_no, n.user_id, n.row_no,
                CASE WHEN h.coupons >= CAST(:user_limit AS bigint) THEN 'LIMIT_REACHED'
@@ -109,10 +107,8 @@ def _statement(held: str) -> Any:
            (SELECT count(*) FROM books) AS booked, ARRAY(SELECT user_id FROM issued) AS users
       FROM counts
     """
-    )
 
-
-_CAREFUL, _FAST = _statement(_HELD), _statement(_NOBODY)
+_CAREFUL, _FAST = text(_STEP.replace("HOLDERS", _HELD)), text(_STEP.replace("HOLDERS", _NOBODY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class CombinationSearch:
         """Visit up to ``node_budget`` nodes, in an order that hangs on nothing but the coupons and the cart."""
         cart = self.cart
         root = Node(0, list(cart.amounts), 0, (), frozenset(), True)
-        self.ceiling = self._ceiling(root)
+        self.ceiling = min(self._ceiling(root), self._largest_together())
         waiting = [root]
         while waiting and self.nodes < node_budget:
             self.nodes += 1
@@ -78,6 +78,12 @@ class CombinationSearch:
         if node.after_leaving and node.discount + below >= -self.best.less_discount:
             below = min(below, self.divisible.ceiling(node.place, node.left, node.used))
         return node.discount + below
+
+    def _largest_together(self) -> int:
+        """What so many coupons as may be used take off at most, each of the whole cart."""
+        amounts = self.cart.amounts_of_scopes(self.cart.amounts)
+        parts = [discount_of(each.rule, amounts[each.scope]) for each in self.cart.candidates]
+        return sum(sorted(parts, reverse=True)[: self.most])
 
     def _next_decision(self, node: Node) -> Node | None:
         """``node`` at the next candidate that may be taken and takes something; None when there is none."""

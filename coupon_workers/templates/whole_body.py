@@ -56,7 +56,9 @@ def errors_of(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def _is_unicode(name: object) -> bool:
-    return isinstance(name, str) and not any("\ud800" <= character <= "\udfff" for character in name)
+    if not isinstance(name, str):
+        return False
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _detail(path: Path, message: str) -> InitErrorDetails:

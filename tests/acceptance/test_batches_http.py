@@ -96,7 +96,7 @@ def test_a_batch_of_tags_needs_no_file(shop: Shop, desk: BatchDesk) -> None:
 
 
 def test_best_effort_issues_what_there_is(shop: Shop, desk: BatchDesk) -> None:
-    """CASES 3: the other policy fails as a whole; both add up."""
+    """The other policy fails as a whole; both add up."""
     template_id = shop.desk.open(total_quantity=2)
 
     failed = desk.made(template_id, "u1", "u2", "u3")

@@ -257,6 +257,7 @@ def test_no_more_coupons_are_used_than_an_order_may_name() -> None:
 
     found = best_combination(order_of([100_000]), wallet, NOW)
 
+    assert found.exact
     assert [*range(11, MAX_COUPONS + 11)] == used_by(found)
     assert [(number, "STACKING_CONFLICT", None) for number in range(1, 11)] == codes_of(found)
 
