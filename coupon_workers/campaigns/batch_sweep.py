@@ -22,8 +22,11 @@ does no harm, as only one of two finds the cursor where it was."""
 
 AT_ONCE = 200
 
+# Batches that wait for their day or for approval may be many, and must not keep others from being looked after.
 _OPEN = text(
-    "SELECT batch_id, status, updated_at FROM issue_batch WHERE status IN ('staging', 'ready', 'running')"
+    "SELECT batch_id, status, updated_at FROM issue_batch WHERE status IN ('staging', 'running')"
+    "    OR (status = 'ready' AND (start_at IS NULL OR start_at <= :now)"
+    "        AND (approved_by IS NOT NULL OR NOT needs_approval))"
     " ORDER BY batch_id LIMIT :most"
 )
 _LATE = text(
@@ -44,7 +47,7 @@ def sweep_batches(services: Services) -> dict[str, int]:
     done = dict.fromkeys(("staged", "started", "woken", "finished", "counted"), 0)
     now = services.clock()
     with transaction(services.engine) as connection:
-        batches = connection.execute(_OPEN, {"most": AT_ONCE}).all()
+        batches = connection.execute(_OPEN, {"most": AT_ONCE, "now": now}).all()
     for batch in batches:
         if batch.status == BatchStatus.STAGING and batch.updated_at < now - FORGOTTEN:
             services.post.send(stage_batch(batch.batch_id))

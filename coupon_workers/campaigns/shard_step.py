@@ -35,7 +35,9 @@ _STATE = text(
      WHERE s.batch_id = :batch_id AND s.shard = :shard FOR NO KEY UPDATE OF s SKIP LOCKED
     """
 )
-_LEFT = text("SELECT left_quantity FROM issue_batch WHERE batch_id = :batch_id")
+_LEFT = text(
+    "SELECT left_quantity FROM issue_batch WHERE batch_id = :batch_id AND status = 'running' FOR NO KEY UPDATE"
+)
 
 # "+ 0" as in settling: of a new template the statistics know nothing.
 _HELD = """
@@ -157,8 +159,11 @@ def _write(
     """What was written; None when the template is busy, or the batch or its template stopped meanwhile."""
     if not wait_for_turn(connection, state["template_id"], 0):
         return None
-    # Under the turn: another shard's step may have used up what was left.
-    left = connection.execute(_LEFT, {"batch_id": batch_id}).scalar_one()
+    # Under the turn: another shard's step may have used up what was left. Held, so that no cancel comes in between,
+    # whose units the statement would then take from the template's books again.
+    left = connection.execute(_LEFT, {"batch_id": batch_id}).scalar_one_or_none()
+    if left is None:
+        return None
     limited = state["per_user_limit"] is not None or state["per_user_daily_limit"] is not None
     route, count = route_of(state["template_id"]), min(chunk, state["member_count"] - state["cursor"])
     [(from_ms, to_ms_)] = windows_ms(state["validity"], state["timezone"], [to_ms(now)])

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 _TEMPLATE = text(
     """
     SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
-           per_user_daily_limit, timezone, validity, rejected_quantity
+           per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity
       FROM coupon_template WHERE template_id = :template_id
     """
 )

@@ -152,12 +152,21 @@ class RefundBody(OrderPart):
         return every_error_at_once(cls, data, handler, lambda _: _one_of_two(data))
 
 
+def _without_slash(order_no: str) -> str:
+    if "/" in order_no:
+        raise PydanticCustomError("order_no", "An order number has no slash: it is part of an address")
+    return order_no
+
+
+OrderNo = Annotated[ExternalId, AfterValidator(_without_slash)]
+
+
 class EventBody(OrderPart):
     """What happened to an order. ``payment_no`` goes with ``paid``, ``reason`` with ``closed``, and ``refund_no`` and
     either ``lines`` or ``full`` with ``refunded``; where a number is left out, the event's id stands for it."""
 
     event_id: ExternalId
-    order_no: ExternalId
+    order_no: OrderNo
     user_id: UserId
     type: Literal["paid", "closed", "refunded"]
     occurred_at: Instant

@@ -21,6 +21,7 @@ from tests.support.batch_desk import BOUNDARY, BatchDesk, Part, form, users_csv
 from tests.support.batch_worker import work
 from tests.support.http_desk import from_now
 from tests.support.http_shop import Shop, rows_by_table
+from tests.support.http_system import System
 
 
 @pytest.fixture
@@ -271,3 +272,27 @@ def test_a_form_may_be_signed(shop: Shop, altered: bool) -> None:
 
     assert (401 if altered else 202) == answer.status_code
     assert (0 if altered else 1) == rows_by_table(shop.services)["issue_batch"]
+
+
+def test_a_batch_goes_through_every_process_of_an_installation(system: System) -> None:
+    """Uploaded over the network, staged and issued by the workers, watched from another shell."""
+    desk = BatchDesk(system.admin)
+    template_id = system.desk.open(total_quantity=20_000)
+    users = [f"u{number}" for number in range(20_000)]
+
+    made = desk.post(template_id, users_csv(*users, "u7", "a b"), key="regulars").ok(202)
+    again = desk.post(template_id, users_csv(*users, "u7", "a b"), key="regulars").ok(202)
+    watched = system.command("batch", "show", made["batch_no"], "--wait")
+
+    assert made == again
+    assert 0 == watched.returncode, watched.stderr
+    batch = desk.read(made["batch_no"])
+    assert ["done", 20_002, 20_000, 1, 1, 0] == _only(
+        batch, "status", "rows", "issued", "duplicate", "invalid", "pending"
+    )
+    assert [b"row,value,reason", b"20002,u7", b"20003,a b"] == [
+        line.rpartition(b",")[0] if number else line
+        for number, line in enumerate(desk.failures(made["batch_no"]).body.splitlines())
+    ]
+    assert ["batch"] == [coupon["source"] for coupon in system.front.wallet("u19999").ok()["items"]]
+    system.assert_sound()

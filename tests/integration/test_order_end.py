@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from coupon_workers.runtime.services import Services
 from tests.support.order_shop import OrderShop
 from tests.support.sale import assert_sound
@@ -44,3 +47,13 @@ def test_a_refused_event_says_what_was_wrong(services: Services) -> None:
 
     assert ("refused", "VALIDATION_FAILED") == (answer["state"], answer["code"])
     assert "Only 1 are left" in answer["detail"]
+
+
+def test_an_order_number_with_a_slash_is_refused_in_events_too(services: Services) -> None:
+    """No address could lock or read such an order."""
+    shop = OrderShop(services)
+
+    with pytest.raises(ValidationError) as refused:
+        shop.tell("e1", "a/b", "closed", shop.clock.now)
+
+    assert [("order_no",)] == [error["loc"] for error in refused.value.errors()]
