@@ -20,6 +20,7 @@ from bench.stage import HOST, ROOT, Stage
 from coupon_workers.embedded.child import ChildProcess
 from coupon_workers.embedded.listen_address import free_port
 from coupon_workers.errors import EmbeddedServerError
+from coupon_workers.runtime.database import FRONT_WAITING
 
 OURS = "web"
 BARE = "bench.peers.bare_view"
@@ -67,19 +68,23 @@ class Front:
         claims_each: int = 1,
         first_coupon: int = 0,
         mark: str | None = None,
-        most: int | None = None,
+        asks_database: bool = False,
     ) -> LoadSpec:
-        """A load of the stage's length, of no more than ``chains_per_s`` chains a second."""
+        """A load of the stage's length, of no more than ``chains_per_s`` chains a second.
+
+        ``asks_database``: no more connections than threads of one front may wait for PostgreSQL, wherever they land.
+        """
         scale = self.stage.scale
+        connections = min(scale.connections, FRONT_WAITING) if asks_database else scale.connections
         return LoadSpec(
             kind=kind,
             port=self.port,
             key=self.stage.key,
             template_id=template_id,
             mark=mark or self.stage.mark(),
-            connections=scale.connections,
+            connections=connections,
             seconds=scale.load_s,
-            most=most or max(scale.connections, int(chains_per_s * scale.load_s)),
+            most=max(connections, int(chains_per_s * scale.load_s)),
             claims_each=claims_each,
             first_coupon=first_coupon,
         )

@@ -31,7 +31,7 @@ def _load(front: Front) -> Numbers:
     """Every pair is of another user and coupon; all of them end redeemed."""
     stage = front.stage
     stage.world.clear()
-    spec = front.spec("order pair", MOST_PAIRS_PER_S, first_coupon=FIRST_COUPON)
+    spec = front.spec("order pair", MOST_PAIRS_PER_S, first_coupon=FIRST_COUPON, asks_database=True)
     fill_wallets(stage.world, spec.mark, spec.most, each=1)
     stage.world.quiet()
     result, costs = front.ask(spec, {"postgres": stage.servers.pids()["postgres"]})

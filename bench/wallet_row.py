@@ -65,7 +65,7 @@ def _read_again(world: World, front: Front) -> Numbers:
 
 
 def _load(front: Front, key: str, mark: str, users: int = 0) -> Numbers:
-    spec = replace(front.spec("wallet", MOST_READS_PER_S, mark=mark), key=key, users=users)
+    spec = replace(front.spec("wallet", MOST_READS_PER_S, mark=mark, asks_database=True), key=key, users=users)
     result, costs = front.ask(spec, {"postgres": front.stage.servers.pids()["postgres"]})
     if result.answers.keys() != {"200"}:
         raise BenchFailure(f"the answers were {result.answers}")

@@ -112,7 +112,7 @@ def test_the_queues_are_shown(run: Run) -> None:
     assert "settle" in result.stdout and "care" in result.stdout
     assert "claims that wait: 0" in result.stdout
     as_json = json.loads(run("queues", "--json").stdout)
-    assert ["settle", "care"] == [queue["name"] for queue in as_json["queues"]]
+    assert ["settle", "care", "notify", "campaign"] == [queue["name"] for queue in as_json["queues"]]
     assert ([], 0) == (as_json["pending_claims"], as_json["pending_total"])
 
 
