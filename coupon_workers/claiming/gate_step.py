@@ -27,6 +27,6 @@ def step_field(batch_id: int, shard: int) -> str:
 
 
 def steps_counted(connection: Connection, template_id: int) -> list[str | int]:
-    """How far the shards have come that may go on, are not known to be counted, or ended lately, as pairs for ``meta``, flat."""
+    """How far shards have come that may go on, are not known counted, or ended lately: pairs for ``meta``, flat."""
     rows = connection.execute(_CURSORS, {"template_id": template_id, "kept": KEPT})
     return [part for row in rows for part in (step_field(row.batch_id, row.shard), row.cursor)]

@@ -46,7 +46,7 @@ class BatchFailure(Base):
     reason: Mapped[str]
     detail: Mapped[str | None]
 
-    __table_args__ = (Index("ix_batch_failure_row", "batch_id", "row_no"),)
+    __table_args__ = (Index("ix_batch_failure_row", "batch_id", "row_no", "failure_id"),)
 
 
 class UserTag(Base):

@@ -237,7 +237,7 @@ def test_a_file_over_64_mebibytes_is_too_large(
         environ_overrides={"wsgi.input": body, **environ},
     )
 
-    assert (413, "BODY_TOO_LARGE") == (answer.status_code, (answer.json or {})["code"])
+    assert (413, "BODY_TOO_LARGE") == (answer.status_code, (answer.json or {})["code"]), answer.data
     assert body.taken <= most_read
     assert body.most <= PART_BYTES
 

@@ -11,6 +11,7 @@ import pytest
 from coupon_workers.campaigns.batch_control import cancel_batch, pause_batch, resume_batch
 from coupon_workers.campaigns.batch_run import finish_batch, run_step
 from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.errors import Conflict
 from coupon_workers.runtime.services import Services
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.gift import at_once
@@ -113,7 +114,7 @@ def _until_done(act: Callable[[], None], campaign: Campaign) -> None:
     """What can no longer be paused is done."""
     try:
         act()
-    except Exception:
+    except Conflict:
         assert "done" == campaign.books["status"]
 
 

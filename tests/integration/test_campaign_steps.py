@@ -1,13 +1,13 @@
-"""Steps of a batch one by one: what they write, whom they wait for, what becomes of a message that is not their turn."""
+"""Steps of a batch one by one: what they write, whom they wait for, and messages that come out of turn."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-import redis
 from sqlalchemy import Engine, text
 
 from coupon_workers.campaigns import batch_sweep
@@ -18,10 +18,11 @@ from coupon_workers.claiming import turn
 from coupon_workers.claiming.turn import settle_lock
 from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.clock import utc_now
+from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.campaign_crash import dying_at
-from tests.support.notify_bureau import NotifyBureau
+from tests.support.notify_bureau import Bureau
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.workshop import eventually
 
@@ -77,7 +78,7 @@ def test_a_coupon_of_a_batch_says_whose_it_is_and_of_what(campaign: Campaign) ->
 
 def test_a_shop_that_listens_is_told_of_each_coupon(campaign: Campaign) -> None:
     """One event a coupon, with the coupon's own time."""
-    NotifyBureau(campaign.services).webhook("http://127.0.0.1:9/hook")
+    Bureau(campaign.services).webhook("http://127.0.0.1:9/hook")
 
     step(campaign)
 
@@ -133,7 +134,7 @@ def test_a_step_that_waits_too_long_for_its_turn_is_left_to_the_sweep(
 
 def test_a_step_whose_gate_is_away_is_counted_by_the_next(campaign: Campaign) -> None:
     """Its coupons are there; the message for the next step is not sent, and comes with the sweep."""
-    away = redis.Redis(host="127.0.0.1", port=1, socket_timeout=1, retry=None)
+    away = client_without_retries("redis://127.0.0.1:1", 1_000)
     without = replace(campaign.services, redis=away)
     with pytest.raises(StoreUnavailable):
         step(campaign, services=without)
@@ -160,8 +161,9 @@ def test_steps_of_two_days_are_counted_by_their_days(services: Services, monkeyp
 
     step(campaign, cursor=5, services=after)
 
-    days = sorted(services.redis.keys(f"{sale.keys.day_prefix}*"))  # type: ignore[type-var]
-    assert [5, 3] == [services.redis.hlen(day) for day in days]  # type: ignore[arg-type]
+    found: Any = services.redis.keys(f"{sale.keys.day_prefix}*")
+    days = sorted(found)
+    assert [5, 3] == [services.redis.hlen(day) for day in days]
     assert_sound(after)
 
 

@@ -76,16 +76,17 @@ def test_batches_in_every_state_break_no_rule(scene: Scene) -> None:
 BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
     "a coupon of a batch lost, with its history": (
         lambda s: (
-            s.sql("DELETE FROM coupon_flow USING coupon c WHERE c.coupon_id = coupon_flow.coupon_id"
-                  " AND c.batch_no = CAST(:running AS text)"),
+            s.sql(
+                "DELETE FROM coupon_flow USING coupon c WHERE c.coupon_id = coupon_flow.coupon_id"
+                " AND c.batch_no = CAST(:running AS text)"
+            ),
             s.sql("DELETE FROM coupon WHERE batch_no = CAST(:running AS text)"),
         ),
         {"batch_books", "issued_count", "conservation", "taker_count"},
     ),
     "a coupon that was put under another batch": (
         lambda s: s.sql(
-            "UPDATE coupon SET batch_no = CAST(:ready AS text)"
-            " WHERE batch_no = CAST(:done AS text) AND user_id = 'u0'"
+            "UPDATE coupon SET batch_no = CAST(:ready AS text) WHERE batch_no = CAST(:done AS text) AND user_id = 'u0'"
         ),
         {"batch_books"},
     ),
@@ -99,7 +100,9 @@ BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
     ),
     "a refusal lost": (lambda s: s.sql("DELETE FROM batch_failure WHERE batch_id = :done"), {"batch_books"}),
     "a refusal too many": (
-        lambda s: s.sql("INSERT INTO batch_failure (batch_id, row_no, value, reason) VALUES (:running, 9, 'x', 'SOLD_OUT')"),
+        lambda s: s.sql(
+            "INSERT INTO batch_failure (batch_id, row_no, value, reason) VALUES (:running, 9, 'x', 'SOLD_OUT')"
+        ),
         {"batch_books"},
     ),
     "a shard that went back": (

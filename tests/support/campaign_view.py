@@ -43,7 +43,5 @@ def real_view(campaigns: Sequence[Campaign]) -> dict[str, Any]:
 def _batch(campaign: Campaign) -> tuple[Any, ...]:
     books, owners, failures = campaign.books, campaign.owners(), sorted(campaign.failures())
     assert (len(owners), len(failures)) == (books["issued_count"], books["refused_count"])
-    cursors = campaign.sale.rows(
-        f"SELECT cursor FROM issue_shard WHERE batch_id = {campaign.batch_id} ORDER BY shard"
-    )
+    cursors = campaign.sale.rows(f"SELECT cursor FROM issue_shard WHERE batch_id = {campaign.batch_id} ORDER BY shard")
     return (books["status"], [row[0] for row in cursors], owners, failures, books["left_quantity"])

@@ -91,7 +91,7 @@ CREATE TABLE batch_failure (
     detail TEXT,
     CONSTRAINT pk_batch_failure PRIMARY KEY (failure_id)
 );
-CREATE INDEX ix_batch_failure_row ON batch_failure (batch_id, row_no);
+CREATE INDEX ix_batch_failure_row ON batch_failure (batch_id, row_no, failure_id);
 
 CREATE TABLE user_tag (
     user_id TEXT NOT NULL,
