@@ -27,6 +27,7 @@ class _EndWithMaster(dramatiq.Middleware):
 broker.add_middleware(_EndWithMaster())
 
 from actors import (  # noqa: E402 - after the broker is set
+    close_day,
     deliver_messages,
     expire_coupons,
     issue_shard,
@@ -44,6 +45,7 @@ from actors import (  # noqa: E402 - after the broker is set
 
 __all__ = [
     "broker",
+    "close_day",
     "deliver_messages",
     "expire_coupons",
     "issue_shard",

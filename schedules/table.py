@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from coupon_workers.runtime.task import (
+    close_day,
     expire_coupons,
     prune_history,
     relay_outbox,
@@ -32,4 +33,6 @@ TABLE = (
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
     # A batch that is due starts within this; a shard whose message was lost goes on.
     Job("sweep_batches", Every(seconds=5), whenever(sweep_batches)),
+    # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
+    Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
 )

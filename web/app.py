@@ -10,6 +10,7 @@ from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.services import Services
 from web import (
     batches_api,
+    books_api,
     claim_center_api,
     claims_api,
     contacts_api,
@@ -46,6 +47,7 @@ BLUEPRINTS = (
     webhooks_api.api,
     contacts_api.api,
     batches_api.api,
+    books_api.api,
     tags_api.api,
 )
 

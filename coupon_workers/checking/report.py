@@ -9,6 +9,7 @@ from functools import partial
 
 from coupon_workers.checking.batch_books import batch_books
 from coupon_workers.checking.breach import Breach
+from coupon_workers.checking.closed_day import closed_day
 from coupon_workers.checking.conservation import conservation
 from coupon_workers.checking.daily_limit import daily_limit
 from coupon_workers.checking.fact import facts
@@ -93,6 +94,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("order_money", "shares sum to discounts, discounts to what an order is less", order_money),
         Invariant("refund_money", "refunds sum to what is booked, never above what was paid", refund_money),
         Invariant("ledger_use", "the ledger has each discount and each reversal once", ledger_use),
+        Invariant("closed_day", "a closed day is the ledger's and the history's, to the last unit", closed_day),
         Invariant(
             "overdue_order",
             "no lock and no waiting event outlives its deadline",

@@ -85,6 +85,11 @@ def warn_of_expiry(logical_at: datetime) -> Task:
     return Task("warn_of_expiry", Queue.CARE, (to_ms(logical_at),))
 
 
+def close_day(logical_at: datetime) -> Task:
+    """Close the books of the latest business day that is over at ``logical_at`` in every time zone in use."""
+    return Task("close_day", Queue.CARE, (to_ms(logical_at),))
+
+
 def stage_batch(batch_id: int) -> Task:
     """Read a batch's audience into its shards."""
     return Task("stage_batch", Queue.CAMPAIGN, (batch_id,))

@@ -11,6 +11,7 @@ from coupon_workers.schema.coupon_refund import CouponRefund
 from coupon_workers.schema.coupon_template import CouponTemplate
 from coupon_workers.schema.coupon_transfer import CouponTransfer
 from coupon_workers.schema.coupon_use import CouponUse
+from coupon_workers.schema.daily_close import DailyClose, DailyCloseRow
 from coupon_workers.schema.delivery import Delivery, DeliveryAttempt, DeliveryPause
 from coupon_workers.schema.issue_batch import IssueBatch, IssueShard
 from coupon_workers.schema.ledger_entry import LedgerEntry
@@ -35,6 +36,8 @@ __all__ = [
     "CouponTemplate",
     "CouponTransfer",
     "CouponUse",
+    "DailyClose",
+    "DailyCloseRow",
     "Delivery",
     "DeliveryAttempt",
     "DeliveryPause",

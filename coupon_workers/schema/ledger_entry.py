@@ -44,6 +44,6 @@ class LedgerEntry(Base):
         one_of("credit_account", ACCOUNTS, "credit_account"),
         CheckConstraint("debit_account <> credit_account", name="two_accounts"),
         CheckConstraint("amount_minor > 0", name="amount"),
-        Index("ix_ledger_entry_day", "business_date", "template_id"),
-        Index("ix_ledger_entry_template", "template_id", "business_date"),
+        Index("ix_ledger_entry_day", "business_date", "template_id", "entry_id"),
+        Index("ix_ledger_entry_template", "template_id", "business_date", "entry_id"),
     )

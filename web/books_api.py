@@ -1,0 +1,125 @@
+"""The books over HTTP (API.md, Back office): the ledger, and the daily close."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+
+from flask import Response
+from flask_openapi3 import APIBlueprint, Tag
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from coupon_workers.finance import daily_close
+from coupon_workers.finance.business_day import read_day
+from coupon_workers.finance.close_csv import close_csv
+from coupon_workers.finance.close_reading import DayClose, read_close
+from coupon_workers.finance.ledger_reading import LedgerAnswer, Position, read_ledger
+from web.auth import require
+from web.batch_model import Identity
+from web.context import principal, services
+from web.idempotent import idempotent
+from web.page import PageQuery, bad_cursor, page, read_cursor
+
+api = APIBlueprint("books", __name__, abp_tags=[Tag(name="Books", description="The ledger, and the daily close")])
+
+LONGEST_REASON = 500
+
+_CSV = {"description": "a line a template and currency", "content": {"text/csv": {"schema": {"type": "string"}}}}
+
+
+class LedgerQuery(PageQuery):
+    """Which bookings, and which page of them."""
+
+    date: str | None = Field(None, description="only those of this business day, as 2026-11-11")
+    template_id: Identity | None = Field(None, description="only those of this template")
+
+
+class LedgerPage(BaseModel):
+    """Bookings: the latest day first, in it by template, the newest first."""
+
+    items: list[LedgerAnswer]
+    next_cursor: str | None
+
+
+class DayPath(BaseModel):
+    """The business day in the path."""
+
+    date: str = Field(description="as 2026-11-11")
+
+
+class ReopenBody(BaseModel):
+    """Why the day is opened again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Annotated[
+        str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)
+    ] = Field(examples=["a refund of the 11th was booked late"])
+
+
+@api.get("/v1/ledger", summary="Read the ledger", responses={200: LedgerPage})
+@require("admin")
+def get_ledger(query: LedgerQuery) -> Any:
+    """Bookings of a day, of a template, of both or of all."""
+    entries = read_ledger(
+        services(),
+        limit=query.limit + 1,
+        day=read_day(query.date) if query.date is not None else None,
+        template_id=query.template_id,
+        before=_position(query.cursor),
+    )
+    return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), _shown_position)
+
+
+@api.post("/v1/daily-closes/<date>", summary="Close a day", responses={200: DayClose})
+@require("admin")
+@idempotent
+def post_close(path: DayPath) -> Any:
+    """Freeze what each template's coupons did and cost on its local day. Closing again answers the same; a day that was
+    opened again is closed with the next revision. 409 `DAY_NOT_OVER`, with `closable_at`.
+    """
+    return _json(daily_close.close_day(services(), read_day(path.date), principal().key_id))
+
+
+@api.post("/v1/daily-closes/<date>/reopen", summary="Open a day again", responses={200: DayClose})
+@require("admin")
+@idempotent
+def post_reopen(path: DayPath, body: ReopenBody) -> Any:
+    """What was closed is kept, with who opened it again, when and why. 409 `DAY_NOT_CLOSED`."""
+    return _json(daily_close.reopen_day(services(), read_day(path.date), principal().key_id, body.reason))
+
+
+@api.get("/v1/daily-closes/<date>", summary="A closed day", responses={200: DayClose})
+@require("admin")
+def get_close(path: DayPath) -> Any:
+    """As it was last closed; `revisions` has every closing."""
+    return _json(read_close(services(), read_day(path.date)))
+
+
+@api.get("/v1/daily-closes/<date>.csv", summary="A closed day as a file", responses={200: _CSV})
+@require("admin")
+def get_close_file(path: DayPath) -> Response:
+    """Amounts in minor units. Safe to be opened in a spreadsheet."""
+    close = read_close(services(), read_day(path.date))
+    answer = Response(close_csv(close), content_type="text/csv; charset=utf-8")
+    answer.headers["Content-Disposition"] = f'attachment; filename="close-{close.date}-{close.revision}.csv"'
+    return answer
+
+
+def _json(answer: BaseModel) -> dict[str, Any]:
+    return answer.model_dump(mode="json")
+
+
+def _shown_position(entry: LedgerAnswer) -> list[Any]:
+    day, template_id, entry_id = entry.position
+    return [day.isoformat(), template_id, entry_id]
+
+
+def _position(cursor: str | None) -> Position | None:
+    found = read_cursor(cursor, str, int, int)
+    if found is None:
+        return None
+    try:
+        return date.fromisoformat(found[0]), found[1], found[2]
+    except ValueError:
+        raise bad_cursor() from None
