@@ -18,6 +18,8 @@ SETUP = f"""
 """
 
 # A received coupon is no issue: its unit was taken when the first one was (checking/issued_count.py).
+# OFFSET and LIMIT: each step meets its coupon, then its template, by their keys. Else a plan of poor estimates tries
+# every step with every template's time zone.
 FREEZE = text("""
     WITH booked AS (
         SELECT template_id, currency,
@@ -29,21 +31,23 @@ FREEZE = text("""
           FROM ledger_entry WHERE business_date = :day
          GROUP BY template_id, currency
     ), moved AS (
-        SELECT c.template_id,
-               count(*) FILTER (WHERE f.action = 'issue') AS issued_count,
-               sum(coalesce(c.face_value_minor, t.amount_minor)) FILTER (WHERE f.action = 'issue') AS issued_minor,
-               count(*) FILTER (WHERE f.action = 'redeem') AS redeemed_count,
-               count(*) FILTER (WHERE f.action = 'refund') AS returned_count,
-               count(*) FILTER (WHERE f.action = 'expire') AS expired_count,
-               sum(coalesce(c.face_value_minor, t.amount_minor)) FILTER (WHERE f.action = 'expire') AS expired_minor
-          FROM coupon_flow f
-          JOIN coupon c USING (user_id, coupon_id)
-          JOIN coupon_template t ON t.template_id = c.template_id
-         WHERE f.at >= :begins AND f.at < :ends
-           AND f.action IN ('issue', 'redeem', 'refund', 'expire')
-           AND CAST(f.at AT TIME ZONE t.timezone AS date) = :day
-           AND NOT (f.action = 'issue' AND c.source = 'transfer')
-         GROUP BY c.template_id
+        SELECT template_id, t.currency,
+               count(*) FILTER (WHERE action = 'issue') AS issued_count,
+               sum(coalesce(face_value_minor, amount_minor)) FILTER (WHERE action = 'issue') AS issued_minor,
+               count(*) FILTER (WHERE action = 'redeem') AS redeemed_count,
+               count(*) FILTER (WHERE action = 'refund') AS returned_count,
+               count(*) FILTER (WHERE action = 'expire') AS expired_count,
+               sum(coalesce(face_value_minor, amount_minor)) FILTER (WHERE action = 'expire') AS expired_minor
+          FROM (SELECT c.template_id, c.face_value_minor, f.action, f.at
+                  FROM coupon_flow f JOIN coupon c USING (user_id, coupon_id)
+                 WHERE f.at >= :begins AND f.at < :ends
+                   AND f.action IN ('issue', 'redeem', 'refund', 'expire')
+                   AND NOT (f.action = 'issue' AND c.source = 'transfer')
+                OFFSET 0) AS step
+          JOIN LATERAL (SELECT timezone, currency, amount_minor FROM coupon_template o
+                         WHERE o.template_id = step.template_id LIMIT 1) AS t ON TRUE
+         WHERE CAST(step.at AT TIME ZONE t.timezone AS date) = :day
+         GROUP BY template_id, t.currency
     )
     INSERT INTO daily_close_row (business_date, revision, template_id, currency, template_name, issued_count,
                                  issued_minor, redeemed_count, redeemed_minor, returned_count, returned_minor,
@@ -57,7 +61,7 @@ FREEZE = text("""
            CASE WHEN t.type = 'percent_off' THEN NULL ELSE coalesce(expired_minor, 0) END,
            coalesce(adjusted_minor, 0),
            coalesce(redeemed_minor, 0) - coalesce(returned_minor, 0) + coalesce(adjusted_minor, 0)
-      FROM (SELECT moved.*, o.currency FROM moved JOIN coupon_template o USING (template_id)) AS m
+      FROM moved
       FULL JOIN booked USING (template_id, currency)
       LEFT JOIN (SELECT template_id, name, type FROM coupon_template) AS t USING (template_id)
 """)

@@ -34,6 +34,10 @@ EVERY_TASK = [
     tasks.warn_of_expiry(datetime(2026, 11, 11, tzinfo=UTC)),
     tasks.release_overdue_locks(),
     tasks.settle_order_events(),
+    tasks.stage_batch(BIG),
+    tasks.issue_shard(BIG, 1, 2),
+    tasks.sweep_batches(),
+    tasks.close_day(datetime(2026, 11, 11, tzinfo=UTC)),
 ]
 
 
