@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 
 import pytest
-from sqlalchemy import text
 
 from coupon_workers.checking.report import check_all
-from coupon_workers.finance.business_day import day_span
 from coupon_workers.finance.close_csv import close_csv
 from coupon_workers.finance.close_reading import read_close
-from coupon_workers.finance.close_sql import FREEZE, SETUP
 from coupon_workers.finance.daily_close import SCHEDULE, close_due_day
 from coupon_workers.runtime.services import Services
-from coupon_workers.schema.base import PARTITIONS
 from tests.support.closing import CLERK, ClosingShop, brief, by_template, cart
 from tests.support.order_shop import refused
 
 DAY, NEXT = "2026-11-11", "2026-11-12"
 NOON = "2026-11-11T12:00+08:00"
 LATER = "2026-11-20T12:00+08:00"
-
-MANY_COUPONS = """
-    INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from, valid_to,
-                        source, claimed_at, issued_at)
-    SELECT 'u' || n, n, :template, 1, 'r', 1, at, at + INTERVAL '90 days', 'claim', at, at
-      FROM (SELECT n, CAST('2026-08-01T00:00Z' AS timestamptz) + n * INTERVAL '100 seconds' AS at
-              FROM generate_series(1, 100000) AS n) AS made
-"""
-MANY_STEPS = """
-    INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, at)
-    SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', issued_at FROM coupon ORDER BY coupon_id
-"""
 
 
 @pytest.fixture
@@ -244,24 +227,3 @@ def test_the_job_closes_each_day_once_it_is_over_everywhere(shop: ClosingShop) -
     assert [date(2026, 11, 10), date(2026, 11, 11), None, date(2026, 11, 12)] == closed
     assert [None] * 4 == again
     assert SCHEDULE == read_close(shop.services, date(2026, 11, 11)).closed_by
-
-
-def test_a_day_is_read_by_the_blocks_it_lies_in(shop: ClosingShop) -> None:
-    """However much history there is: by the index of instants, partition by partition."""
-    template = shop.template(total_quantity=100_000, issued_quantity=100_000)
-    shop.execute(MANY_COUPONS, template=template)
-    shop.execute(MANY_STEPS)
-    shop.execute("ANALYZE coupon, coupon_flow, coupon_template")
-
-    with shop.services.engine.begin() as connection:
-        span = day_span(connection, date.fromisoformat(DAY))
-        connection.exec_driver_sql(SETUP)
-        named = {"day": DAY, "revision": 1, "begins": span.begins, "ends": span.ends}
-        plan = "\n".join(connection.scalars(text(f"EXPLAIN {FREEZE.text}"), named))
-
-    assert PARTITIONS == len(re.findall(r"Bitmap Index Scan on coupon_flow_p\d_at_idx", plan)), plan
-    assert not re.search(r"Seq Scan on coupon_flow", plan), plan
-    [row] = shop.at(LATER).close(DAY).rows
-    assert shop.rows(
-        "SELECT count(*) FROM coupon_flow WHERE at >= '2026-11-10T16:00Z' AND at < '2026-11-11T16:00Z'"
-    ) == [(row.issued_count,)]
