@@ -107,7 +107,9 @@ def test_every_crash_point_is_in_the_guide_to_testing() -> None:
 
     section = read(ROOT / "docs" / "testing.md").section("Crash points")
 
-    assert points == set(re.findall(r"`((?:web|settle|preheat|scheduler|order|relay|deliver|stage|campaign)\.\w+)`", section))
+    assert points == set(
+        re.findall(r"`((?:web|settle|preheat|scheduler|order|relay|deliver|stage|campaign)\.\w+)`", section)
+    )
 
 
 def test_what_comments_refer_to_is_there() -> None:
