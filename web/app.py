@@ -8,6 +8,7 @@ from coupon_workers.access.key_ring import KeyRing
 from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.services import Services
+from coupon_workers.wallet.kept_wallets import KeptWallets
 from web import (
     batches_api,
     books_api,
@@ -65,7 +66,10 @@ def create_app(services: Services) -> OpenAPI:
     app.url_map.merge_slashes = False
     app.url_map.converters["user"] = UserIdConverter
     queues = BrokerQueues(services.settings)
-    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues)))
+    attach(
+        app,
+        Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), KeptWallets(services.settings)),
+    )
     for blueprint in BLUEPRINTS:
         app.register_api(blueprint)
     app.register_blueprint(reader.pages)

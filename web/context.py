@@ -12,6 +12,7 @@ from coupon_workers.access.principal import Principal
 from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.services import Services
+from coupon_workers.wallet.kept_wallets import KeptWallets
 
 EXTENSION = "coupon_workers"
 
@@ -31,6 +32,7 @@ class Web:
     keys: KeyRing
     queues: BrokerQueues
     health: HealthCheck
+    wallets: KeptWallets
     waits: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(MOST_WAITS))
 
 

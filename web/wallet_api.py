@@ -17,7 +17,7 @@ from coupon_workers.templates.field_type import Instant
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, find_coupon, read_coupon, read_wallet
 from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page_json
 from web.auth import require
-from web.context import principal, services
+from web.context import principal, services, web_of_app
 from web.idempotent import idempotent, subject_id
 from web.path_id import path_id
 from web.query_model import QueryModel
@@ -110,13 +110,15 @@ def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
     user_id = _user(path.user_id)
     if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
-        return Response(first_page_json(services(), user_id), content_type="application/json")
+        return Response(
+            first_page_json(services(), user_id, web_of_app().wallets.look), content_type="application/json"
+        )
     before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
     expiring: datetime | None = query.expiring_before
-    page = read_wallet(
+    coupons = read_wallet(
         services(), user_id, limit=query.limit, before=before, status=query.status, expiring_before=expiring
     )
-    return {"items": page.items, "next_cursor": page.next_cursor}
+    return {"items": coupons.items, "next_cursor": coupons.next_cursor}
 
 
 @api.get(

@@ -36,7 +36,7 @@ def approve_batch(services: Services, batch_id: int, operator: str) -> Row:
         batch = hold_batch(connection, batch_id)
         if batch["approved_by"] is None:
             if batch["status"] != BatchStatus.READY or not batch["needs_approval"]:
-                raise wrong_status(batch, "needs no approval")
+                raise wrong_status(batch, "cannot be approved" if batch["needs_approval"] else "needs no approval")
             if batch["created_by"] == operator:
                 raise Conflict("OWN_BATCH", "a batch is approved by another key than the one that made it")
             named = {"batch_id": batch_id, "operator": operator, "now": services.clock()}

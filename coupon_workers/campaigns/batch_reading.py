@@ -36,7 +36,7 @@ class BatchAnswer(BaseModel):
     template_id: str
     name: str
     status: BatchStatus
-    reason: str | None = Field(description="why it failed, or was paused by itself")
+    reason: str | None = Field(description="why it failed, or by whom or what it was paused or cancelled")
     policy: BatchPolicy
     tags: str | None = Field(description="the expression of its audience; null for a file")
     file_name: str | None

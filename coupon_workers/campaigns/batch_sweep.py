@@ -29,6 +29,12 @@ _OPEN = text(
     "        AND (approved_by IS NOT NULL OR NOT needs_approval))"
     " ORDER BY batch_id LIMIT :most"
 )
+# Nothing brings such a template back: its batches wait for somebody to cancel them, and take no turns meanwhile.
+_PAUSE_STOPPED = text(
+    "UPDATE issue_batch b SET status = 'paused', reason = 'the template is ' || t.status, updated_at = :now"
+    " FROM coupon_template t WHERE b.status = 'running' AND t.template_id = b.template_id"
+    "   AND t.status IN ('offline', 'archived')"
+)
 _LATE = text(
     "SELECT shard, cursor FROM issue_shard"
     " WHERE batch_id = :batch_id AND gate_cursor < member_count AND updated_at < :before ORDER BY shard"
@@ -47,6 +53,7 @@ def sweep_batches(services: Services) -> dict[str, int]:
     done = dict.fromkeys(("staged", "started", "woken", "finished", "counted"), 0)
     now = services.clock()
     with transaction(services.engine) as connection:
+        connection.execute(_PAUSE_STOPPED, {"now": now})
         batches = connection.execute(_OPEN, {"most": AT_ONCE, "now": now}).all()
     for batch in batches:
         if batch.status == BatchStatus.STAGING and batch.updated_at < now - FORGOTTEN:

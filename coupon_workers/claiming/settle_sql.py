@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
+from coupon_workers.runtime.database import transaction
 from coupon_workers.templates.validity_batch import windows_ms
 
 Row = dict[str, Any]
@@ -21,6 +22,8 @@ _TEMPLATE = text(
       FROM coupon_template WHERE template_id = :template_id
     """
 )
+
+_RESERVED = text("SELECT reserved_quantity > 0 FROM coupon_template WHERE template_id = :template_id")
 
 # Instants travel as integers of milliseconds: exact, and much cheaper to write and read than their texts.
 _ENTRY = """
@@ -96,6 +99,13 @@ def _try_lock(connection: Connection, template_id: int, bucket: int) -> Row | No
     row = connection.execute(_TEMPLATE, {"lock": settle_lock(template_id, bucket), "template_id": template_id})
     found = row.mappings().first()
     return dict(found) if found else None
+
+
+def gives_away(engine: Engine, template_id: int) -> bool:
+    """Whether a campaign has units of the template set aside. Raises ``StoreUnavailable``."""
+    with transaction(engine) as connection:
+        reserved = connection.scalar(_RESERVED, {"template_id": template_id})
+    return bool(reserved)
 
 
 def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:

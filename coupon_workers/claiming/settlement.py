@@ -15,6 +15,7 @@ from coupon_workers.claiming.claim_batch import Batch, write_batch
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.claiming.pending import acknowledge, close_bell
+from coupon_workers.claiming.settle_sql import gives_away
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.services import Services
@@ -37,7 +38,8 @@ GATE_WAS_WRONG = frozenset(
         RejectionReason.SOLD_OUT,
     }
 )
-"""Reasons for which the gate refuses: a claim that was accepted and meets one shows that Redis has lost its memory."""
+"""Reasons for which the gate refuses: a claim that was accepted and meets one shows that Redis has lost its memory, or
+that a campaign was quicker; the campaign has the gate count its users."""
 
 MENDING_MS = 5_000
 """One rebuild is asked for in this time, however many batches meet the same loss."""
@@ -103,7 +105,7 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
     forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
     acknowledge(services.redis, keys, batch.ended, batch.span, batch.poison)
     crash_point("settle.after_acknowledge")
-    if any(end.reason in GATE_WAS_WRONG for end in batch.ended):
+    if any(end.reason in GATE_WAS_WRONG for end in batch.ended) and not gives_away(services.engine, keys.template_id):
         _mend_gate(services, keys)
 
 

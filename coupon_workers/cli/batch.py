@@ -91,7 +91,7 @@ def create(
     Prints the batch's number, alone on its line. With --wait it exits 1 when the batch fails or is cancelled.
     """
     if (file is None) == (tags is None):
-        raise click.UsageError("name a FILE, or give --tags")
+        raise click.UsageError("name a FILE, or give --tags: one of them, not both")
     services = make_services(cli_settings())
     asked = NewBatch(
         batch_id=services.next_id(0),

@@ -69,9 +69,9 @@ def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:
         system = _system(settings, procfile, log_dir)
         try:
             system.start()
-            print(f"ready {system.base_url}", flush=True)
             if sys.stderr.isatty():
                 click.echo(_HINTS.format(base_url=system.base_url), err=True)
+            print(f"ready {system.base_url}", flush=True)  # last: whoever waits for it may stop us at once
             while True:
                 signal.pause()
         finally:

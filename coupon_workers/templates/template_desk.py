@@ -132,7 +132,8 @@ def take_offline(services: Services, template_id: int) -> TemplateAnswer:
 def archive_template(services: Services, template_id: int) -> TemplateAnswer:
     """Put a template away that nobody can use any more.
 
-    Raises ``Conflict`` ``HAS_OUTSTANDING``, with counts by status, while coupons may still be used or are queued.
+    Raises ``Conflict`` ``HAS_OUTSTANDING``, with counts by status, while coupons may still be used, are queued, or are
+    reserved for a campaign.
     """
     return _stop(services, template_id, TemplateAction.ARCHIVE)
 
@@ -175,12 +176,13 @@ def _check_nothing_outstanding(services: Services, connection: Connection, row: 
     template_id = row["template_id"]
     counts = outstanding(coupons_by_status(connection, template_id, services.clock()))
     queued = stock_of(services, [template_id])[template_id].queued
-    if counts or queued:
+    if counts or queued or row["reserved_quantity"]:
         raise Conflict(
             "HAS_OUTSTANDING",
-            "coupons of this template may still be used",
+            "coupons of this template may still be used, or are about to be issued",
             by_status=counts,
             queued=queued,
+            reserved=row["reserved_quantity"],
         )
 
 

@@ -25,6 +25,9 @@ FILL_MS = 2_000
 
 _TOKEN = b"filling "
 
+Look = tuple[bytes | None, str | None]
+"""A kept page, or the token to fill it with; both None: another reader is filling it, or Redis is away."""
+
 
 def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
     """Forget the pages of these users, and any filling under way. Raises ``StoreUnavailable``."""
@@ -49,16 +52,26 @@ def _forget_one(client: redis.Redis, user_id: str) -> None:
         raise StoreUnavailable("Redis", str(error)) from error
 
 
-def kept_wallet(client: redis.Redis, user_id: str) -> tuple[bytes | None, str | None]:
+def kept_wallet(client: redis.Redis, user_id: str) -> Look:
     """The kept page, or None and a token to fill it with; None and None when another reader is filling it.
 
     Redis being away is the same as nothing kept: the wallet is read from the database.
     """
-    token = (_TOKEN + secrets.token_hex(8).encode()).decode()
+    token = new_token()
     try:
         page = cast(bytes | None, client.set(wallet_key(user_id), token, px=FILL_MS, nx=True, get=True))
     except RedisError:
         return None, None
+    return what_is_kept(page, token)
+
+
+def new_token() -> str:
+    """What stands for a page while its reader fills it."""
+    return (_TOKEN + secrets.token_hex(8).encode()).decode()
+
+
+def what_is_kept(page: bytes | None, token: str) -> Look:
+    """What the value that was found means to a reader who would have put ``token`` there."""
     if page is None:
         return None, token
     return (None, None) if page.startswith(_TOKEN) else (page, None)

@@ -7,14 +7,14 @@ sent as it is, unread.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.wallet import Coupon, read_wallet
-from coupon_workers.wallet.wallet_cache import keep_wallet, kept_wallet
+from coupon_workers.wallet.wallet_cache import Look, keep_wallet, kept_wallet
 
 FIRST_PAGE = 50
 """The page that is kept: the default limit of a list (API.md, Conventions)."""
@@ -29,9 +29,9 @@ def first_page(services: Services, user_id: str) -> dict[str, Any]:
     return page
 
 
-def first_page_json(services: Services, user_id: str) -> bytes:
-    """As ``first_page``, as JSON in UTF-8."""
-    kept, token = kept_wallet(services.redis, user_id)
+def first_page_json(services: Services, user_id: str, look: Callable[[str], Look] | None = None) -> bytes:
+    """As ``first_page``, as JSON in UTF-8. ``look``: a quicker way to what is kept."""
+    kept, token = kept_wallet(services.redis, user_id) if look is None else look(user_id)
     if kept is not None:
         until_ms, _, page = kept.partition(b" ")
         now = services.clock()

@@ -229,6 +229,7 @@ def test_events_are_answered_with_what_became_of_them(centre: OrderCentre) -> No
         "type": "refunded",
         "state": "waiting",
         "code": "ORDER_NOT_FOUND",
+        "detail": None,
     } == waiting
     assert ("applied", None) == (paid["state"], paid["code"])
     assert "applied" == centre.tell("e1", "o1", "refunded", occurred_at, full=True).ok()["state"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import text
 
@@ -10,6 +12,7 @@ from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import Conflict
 from coupon_workers.notify.relay import relay_outbox
 from coupon_workers.runtime.services import Services
+from coupon_workers.templates.template_desk import take_offline
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.sale import Sale, assert_sound, open_sale
 
@@ -191,3 +194,37 @@ def test_whoever_listens_hears_that_a_batch_is_finished(sale: Sale) -> None:
         "issued": 10,
         "refused": 0,
     } == told[-1][1]
+
+
+def test_a_batch_of_a_template_that_went_offline_is_paused(sale: Sale) -> None:
+    """By the sweep, with the reason; what is left can be cancelled."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work(most=1)
+    take_offline(sale.services, sale.template_id)
+
+    campaign.work()
+    campaign.sweep()
+
+    assert ("paused", "the template is offline", 3) == tuple(
+        campaign.books[name] for name in ("status", "reason", "issued_count")
+    )
+    cancel_batch(sale.services, campaign.batch_id, "key-2")
+    assert 0 == sale.books["reserved_quantity"]
+    assert_sound(sale.services)
+
+
+def test_a_claim_that_a_campaign_overtakes_does_not_have_the_gate_rebuilt(sale: Sale) -> None:
+    """It is rejected by its user's limit; the gate has lost nothing, and counts the campaign's coupon."""
+    sale.claim("u3")
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    campaign.work(most=2)
+
+    sale.drain()
+
+    post: Any = sale.services.post
+    assert {"LIMIT_REACHED"} == set(sale.rejections().values())
+    assert [] == [task for task in post.sent if task.name == "preheat_template"]
+    campaign.work()
+    assert_sound(sale.services)

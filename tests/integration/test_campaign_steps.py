@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from coupon_workers.campaigns import batch_sweep
-from coupon_workers.campaigns.batch_control import approve_batch, pause_batch
+from coupon_workers.campaigns import batch_sweep, shard_step
+from coupon_workers.campaigns.batch_control import approve_batch, cancel_batch, pause_batch
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.campaigns.batch_sweep import FORGOTTEN, sweep_batches
 from coupon_workers.claiming import turn
@@ -20,6 +21,7 @@ from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
+from coupon_workers.templates.validity_batch import windows_ms
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.campaign_crash import dying_at
 from tests.support.notify_bureau import Bureau
@@ -111,6 +113,30 @@ def test_settling_waits_for_a_step_and_then_settles(campaign: Campaign) -> None:
 
     assert ["stranger"] == list(sale.coupons().values())
     assert_sound(sale.services)
+
+
+@pytest.mark.parametrize(("act", "status"), [(cancel_batch, "cancelled"), (pause_batch, "paused")])
+def test_a_stop_that_comes_amid_a_step_waits_for_it(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, act: Callable[[Services, int, str], object], status: str
+) -> None:
+    """The step has read what is left of the units: they are not given back under its hands."""
+    services = campaign.services
+    with ThreadPoolExecutor(1) as threads:
+        stops: list[Future[object]] = []
+
+        def stop_first(*arguments: Any) -> Any:
+            stops.append(threads.submit(act, services, campaign.batch_id, "key-2"))
+            assert eventually(lambda: sessions_waiting(services.engine) == 1 or stops[0].done())
+            return windows_ms(*arguments)
+
+        monkeypatch.setattr(shard_step, "windows_ms", stop_first)
+        step(campaign)
+        stops[0].result(PATIENCE_S)
+
+    books = campaign.books
+    expected = (status, 3, 5 if status == "paused" else 0)
+    assert expected == (books["status"], books["issued_count"], books["left_quantity"])
+    assert_sound(services)
 
 
 def test_a_step_that_waits_too_long_for_its_turn_is_left_to_the_sweep(

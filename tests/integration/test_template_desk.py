@@ -160,9 +160,9 @@ def test_archiving_waits_for_coupons_that_may_still_be_used(services: Services) 
 
     archived = desk.archive_template(services, template_id)
 
-    assert ("HAS_OUTSTANDING", {"by_status": {}, "queued": 3}) == queued
-    assert ("HAS_OUTSTANDING", {"by_status": {"unused": 3}, "queued": 0}) == unused
-    assert ("HAS_OUTSTANDING", {"by_status": {"locked": 1}, "queued": 0}) == locked
+    assert ("HAS_OUTSTANDING", {"by_status": {}, "queued": 3, "reserved": 0}) == queued
+    assert ("HAS_OUTSTANDING", {"by_status": {"unused": 3}, "queued": 0, "reserved": 0}) == unused
+    assert ("HAS_OUTSTANDING", {"by_status": {"locked": 1}, "queued": 0, "reserved": 0}) == locked
     assert "archived" == archived.status
     assert [ClaimOutcome.ENDED] == claim(services, template_id, "dan")
     assert archived.version == desk.archive_template(services, template_id).version

@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import pytest
 import redis
+from pydantic import SecretStr
 
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
+from coupon_workers.wallet.kept_wallets import KeptWallets
 from coupon_workers.wallet.wallet_cache import forget_wallets, keep_wallet, kept_wallet
 from coupon_workers.wallet.wallet_front import first_page
 from coupon_workers.wallet.wallet_key import SHARDS, wallet_key, wallet_shard
@@ -124,3 +126,19 @@ def test_a_kept_coupon_past_its_validity_reads_expired(sale: Sale) -> None:
 def test_a_wallet_is_read_without_redis(sale: Sale, nobody: redis.Redis) -> None:
     """Slower, and no less right."""
     assert 1 == len(first_page(replace(sale.services, redis=nobody), "ann")["items"])
+
+
+def test_a_lean_look_finds_what_the_ordinary_client_keeps(sale: Sale) -> None:
+    """The same page, the same turns at filling; a Redis that is away is nothing kept."""
+    services = sale.services
+    wallets = KeptWallets(services.settings)
+
+    nothing, token = wallets.look("ann")
+    turn = wallets.look("ann"), kept_wallet(services.redis, "ann")
+    assert token is not None
+    keep_wallet(services.redis, "ann", token, b"page")
+    kept = wallets.look("ann")
+
+    away = services.settings.model_copy(update={"redis_url": SecretStr("unix:///nowhere.sock")})
+    assert (None, ((None, None), (None, None)), (b"page", None)) == (nothing, turn, kept)
+    assert (None, None) == KeptWallets(away).look("ann")

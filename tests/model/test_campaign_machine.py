@@ -248,14 +248,14 @@ def machine(services: Services, monkeypatch: pytest.MonkeyPatch) -> type[RuleBas
 
 
 def test_batches_do_what_their_model_does(machine: type[RuleBasedStateMachine]) -> None:
-    """Forty steps of any kind, sixty times; the same ones in every run.
+    """Forty steps of any kind, forty times; the same ones in every run.
 
     A failure is told with all its steps: to find the few that matter, add ``Phase.shrink`` and wait some minutes.
     """
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

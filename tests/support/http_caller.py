@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 from contextlib import suppress
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
@@ -38,6 +39,10 @@ class FlaskTransport:
         return Reply(answer.status_code, {name.lower(): value for name, value in answer.headers}, answer.data)
 
 
+IDLE_S = 1.0
+"""A connection that was not used for longer is not trusted: the front closes idle ones, and may do so just now."""
+
+
 class NetTransport:
     """A front that listens at ``base_url``, over one connection a thread."""
 
@@ -52,9 +57,10 @@ class NetTransport:
     def send(self, method: str, path: str, body: bytes | None, headers: Headers) -> Reply:
         """One exchange; the connection is thrown away after an error."""
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        if connection is None or time.monotonic() - self._local.used_s > IDLE_S:
             connection = http.client.HTTPConnection(self._address, timeout=ANSWER_TIMEOUT_S)
             self._local.connection = connection
+        self._local.used_s = time.monotonic()
         try:
             # Of a body that is too large the server reads only the beginning, and has answered by then.
             with suppress(BrokenPipeError):
