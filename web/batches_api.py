@@ -175,7 +175,8 @@ def _moved(move: Any, path: BatchPath) -> Json:
 @api.get("/v1/batches/<batch_no>/failures.csv", summary="Rows without a coupon", responses={200: _CSV})
 @require("admin")
 def get_failures(path: BatchPath) -> Response:
-    """Row number, value and reason, in the order of the audience. Safe to be opened in a spreadsheet."""
+    """Row number, value and reason, in the order of the audience. Safe to be opened in a spreadsheet. 404
+    `FAILURES_NOT_KEPT` when the batch ended more than 90 days ago."""
     answer = Response(failures_csv(services(), path.number), content_type="text/csv; charset=utf-8")
     answer.headers["Content-Disposition"] = f'attachment; filename="batch-{path.number}-failures.csv"'
     return answer

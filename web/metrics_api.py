@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.notify.gauge import read_lag
+from coupon_workers.notify.gauge import Lag, read_lag
 from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
 from coupon_workers.runtime.queue_depth import pending_depths
+from coupon_workers.scheduling.job_reading import JobAge, read_job_ages
 from web.auth import require
 from web.context import services, web_of_app
 
@@ -24,7 +25,7 @@ _TEXT = {"description": "Prometheus' text format", "content": {"text/plain": {"s
 @require("ops")
 def get_metrics() -> Response:
     """Counts of all processes of this front, at most a second old, and what waits at this moment."""
-    return Response(exposition([*_message_gauges(), *_claim_gauges(), *_notice_gauges()]), content_type=CONTENT_TYPE)
+    return Response(exposition([*_message_gauges(), *_claim_gauges(), *_database_gauges()]), content_type=CONTENT_TYPE)
 
 
 def _message_gauges() -> Iterator[Metric]:
@@ -59,13 +60,18 @@ def _claim_gauges() -> Iterator[Metric]:
     )
 
 
-def _notice_gauges() -> Iterator[Metric]:
+def _database_gauges() -> Iterator[Metric]:
     try:
-        lag = read_lag(services())
+        lag, jobs = read_lag(services()), read_job_ages(services())
     except StoreUnavailable:
         yield _up("postgresql", False)
         return
     yield _up("postgresql", True)
+    yield from _notice_gauges(lag)
+    yield from _job_gauges(jobs)
+
+
+def _notice_gauges(lag: Lag) -> Iterator[Metric]:
     yield GaugeMetricFamily("coupon_outbox_events", "Events that were not passed on.", value=lag.events)
     yield GaugeMetricFamily("coupon_outbox_age_seconds", "Age of the oldest such event.", value=lag.age_s)
     deliveries = GaugeMetricFamily("coupon_deliveries", "Messages on their way, or given up.", labels=["state"])
@@ -73,6 +79,17 @@ def _notice_gauges() -> Iterator[Metric]:
     deliveries.add_metric(["dead"], lag.dead)
     yield deliveries
     yield GaugeMetricFamily("coupon_delivery_targets_paused", "Targets that cannot be reached.", value=lag.paused)
+
+
+def _job_gauges(jobs: Iterable[JobAge]) -> Iterator[Metric]:
+    """A job that never ran has no age: it waits for its first scheduler."""
+    age = GaugeMetricFamily("coupon_job_age_seconds", "Time since a job's task was last sent.", labels=["job"])
+    period = GaugeMetricFamily("coupon_job_period_seconds", "Time between two runs of a job.", labels=["job"])
+    for job in jobs:
+        period.add_metric([job.name], job.period_s)
+        if job.age_s is not None:
+            age.add_metric([job.name], job.age_s)
+    yield from (age, period)
 
 
 def _up(store: str, answers: bool) -> Metric:

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from coupon_workers.campaigns.batch import read_batch
 from coupon_workers.campaigns.failure_file import failure_lines
+from coupon_workers.errors import NotFound
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 
@@ -28,11 +29,14 @@ _PAGE = text(
 def failures_csv(services: Services, batch_id: int, page_rows: int = PAGE_ROWS) -> Iterator[bytes]:
     """The file in pieces, in UTF-8. No transaction is open between two of them, however slowly they are taken.
 
-    The first page is read before this returns. Raises ``NotFound`` ``BATCH_NOT_FOUND`` and ``StoreUnavailable``; the
-    latter also from the iterator. A batch that runs has as many failures as were known when a page was read.
+    The first page is read before this returns. Raises ``NotFound`` ``BATCH_NOT_FOUND``, or ``FAILURES_NOT_KEPT`` long
+    after the batch's end; ``StoreUnavailable`` also from the iterator. A batch that runs has as many failures as were
+    known when a page was read.
     """
     with transaction(services.engine) as connection:
-        read_batch(connection, batch_id)
+        batch = read_batch(connection, batch_id)
+    if batch["records"] != "kept":
+        raise NotFound("FAILURES_NOT_KEPT", "the failures of a batch are kept for 90 days after its end")
     first = _read_page(services, batch_id, (-1, 0), page_rows)
     return _pieces(services, batch_id, first, page_rows)
 

@@ -8,7 +8,8 @@ from coupon_workers.runtime.services import Services
 
 RULE = "batch_books"
 
-# Whoever got a coupon or was refused stands before his shard's cursor. What ended keeps nothing.
+# Whoever got a coupon or was refused stands before his shard's cursor. What ended keeps nothing. Refusals are forgotten
+# long after a batch's end.
 _DIFFERENT = """
     SELECT b.batch_id, b.status, b.issued_count, b.refused_count, b.left_quantity, b.reserved_quantity, b.row_count,
            b.invalid_count + b.duplicate_count + b.audience_count AS rows,
@@ -22,7 +23,7 @@ _DIFFERENT = """
       LEFT JOIN (SELECT batch_id, sum(member_count) AS members, sum(cursor) AS moved FROM issue_shard
                   GROUP BY batch_id) AS s USING (batch_id)
      WHERE b.issued_count <> coalesce(c.issued, 0)
-        OR b.refused_count <> coalesce(f.refused, 0)
+        OR (b.records = 'kept' AND b.refused_count <> coalesce(f.refused, 0))
         OR b.issued_count + b.refused_count <> coalesce(s.moved, 0)
         OR b.audience_count <> coalesce(s.members, 0)
         OR b.row_count <> b.invalid_count + b.duplicate_count + b.audience_count

@@ -51,7 +51,7 @@ def sweep_gates() -> Task:
 
 
 def prune_history() -> Task:
-    """Delete job runs and idempotency rows past their keeping time, and the gates of templates long over."""
+    """Delete books past their keeping time, and the gates of templates long over."""
     return Task("prune_history", Queue.CARE)
 
 

@@ -42,6 +42,12 @@ _OLD_RUNS = text("""
     ))
 """)
 
+_OLD_EXTRA_RUNS = text("""
+    DELETE FROM job_extra_run WHERE ctid = ANY (ARRAY (
+        SELECT ctid FROM job_extra_run WHERE recorded_at < :before ORDER BY recorded_at LIMIT :chunk
+    ))
+""")
+
 _OLD_ANSWERS = text("""
     DELETE FROM idempotency WHERE ctid = ANY (ARRAY (
         SELECT ctid FROM idempotency WHERE created_at < :before ORDER BY created_at LIMIT :chunk
@@ -51,7 +57,7 @@ _OLD_ANSWERS = text("""
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows were deleted."""
+    """How many rows were deleted; extra runs are job runs."""
 
     job_runs: int
     answers: int
@@ -60,13 +66,14 @@ class Pruned:
 def prune_history(services: Services, now: datetime) -> Pruned:
     """Delete what is past its keeping time at ``now``. Safe to run twice, at once or after being broken off.
 
-    Runs of jobs that run more often than hourly are kept for a day, others for 90, the newest of each for ever; stored
-    answers for seven days. Raises ``StoreUnavailable``; the chunks before then are done.
+    Runs of jobs that run more often than hourly are kept for a day, others for 90, the newest of each for ever; extra
+    runs for 90; stored answers for seven days. Raises ``StoreUnavailable``; the chunks before then are done.
     """
     frequent = _delete(services.engine, _FREQUENT_RUNS, before=now - KEEP_FREQUENT_RUNS, frequent=FREQUENT)
     old = _delete(services.engine, _OLD_RUNS, before=now - KEEP_RUNS)
     answers = _delete(services.engine, _OLD_ANSWERS, before=now - KEEP_ANSWERS)
-    return Pruned(frequent + old, answers)
+    extra = _delete(services.engine, _OLD_EXTRA_RUNS, before=now - KEEP_RUNS)
+    return Pruned(frequent + old + extra, answers)
 
 
 def _delete(engine: Engine, statement: TextClause, **named: datetime | timedelta) -> int:

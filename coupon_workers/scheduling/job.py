@@ -37,6 +37,10 @@ class Job:
         """The instant at which a run is too late, and all before it."""
         return now - (self.keep_runs if self.misfire_grace is None else min(self.keep_runs, self.misfire_grace))
 
+    def newest_instant(self, now: datetime) -> datetime:
+        """The logical instant up to ``now`` that is nearest to it."""
+        return self.trigger.due(None, now)[-1]
+
 
 def due_runs(job: Job, last_logical: datetime | None, now: datetime) -> list[datetime]:
     """The logical instants of everything due up to ``now``, in order; ``last_logical`` has run (None: nothing has)."""

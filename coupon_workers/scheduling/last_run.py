@@ -1,4 +1,4 @@
-"""The last run of each job: what ``/readyz``, the metrics and ``GET /v1/jobs`` tell of the scheduler."""
+"""The last run of each job: what the metrics and ``GET /v1/jobs`` tell of the scheduler."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from sqlalchemy import Engine, text
 
 from coupon_workers.runtime.database import transaction
 
+STATEMENT_MS = 900
+"""A scrape does not wait for a database that is busy with other things."""
+
 # Leaps from job to job over the primary key: the table holds a day of runs, and this reads a few rows of it.
 _LAST_RUNS = text("""
     WITH RECURSIVE known AS (
@@ -17,10 +20,10 @@ _LAST_RUNS = text("""
         SELECT (SELECT min(run.job) FROM job_run AS run WHERE run.job > known.job) FROM known
         WHERE known.job IS NOT NULL
     )
-    SELECT newest.job, newest.logical_at, newest.recorded_at, sent.enqueued_at
+    SELECT newest.job, newest.logical_at, newest.recorded_at, newest.enqueued_at, sent.enqueued_at AS sent_at
     FROM known
     CROSS JOIN LATERAL (
-        SELECT job, logical_at, recorded_at FROM job_run
+        SELECT job, logical_at, recorded_at, enqueued_at FROM job_run
         WHERE job_run.job = known.job ORDER BY logical_at DESC LIMIT 1
     ) AS newest
     LEFT JOIN LATERAL (
@@ -33,15 +36,20 @@ _LAST_RUNS = text("""
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The newest logical run of a job, when it was written down, and when last a task of the job was sent."""
+    """The newest logical run of a job, when it was written down and its task sent (None: not yet).
+
+    ``sent_at``: when last a task of the job was sent, be it for an earlier run. Extra runs do not count.
+    """
 
     job: str
     logical_at: datetime
     recorded_at: datetime
     enqueued_at: datetime | None
+    sent_at: datetime | None
 
 
 def last_runs(engine: Engine) -> list[LastRun]:
     """One for each job that ever ran, by name. Raises ``StoreUnavailable``."""
     with transaction(engine) as connection:
+        connection.execute(text(f"SET LOCAL statement_timeout = {STATEMENT_MS}"))
         return [LastRun(*row) for row in connection.execute(_LAST_RUNS)]

@@ -6,11 +6,13 @@ A logical instant is when a run was meant to happen. It depends on the trigger a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 class Trigger(Protocol):
@@ -25,6 +27,13 @@ class Trigger(Protocol):
 
         ``after`` None: the job never ran, and its newest instant is due.
         """
+
+    def following(self, now: datetime) -> datetime:
+        """The first logical instant after ``now``, in UTC."""
+
+    @property
+    def words(self) -> str:
+        """The trigger as people say it: ``every 2 seconds``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,18 @@ class Every:
         missed = 1 if after is None or not self.each else -((after - newest) // self.period)
         return [newest - number * self.period for number in reversed(range(missed))]
 
+    def following(self, now: datetime) -> datetime:
+        """The next multiple."""
+        return _EPOCH + ((now - _EPOCH) // self.period + 1) * self.period
+
+    @property
+    def words(self) -> str:
+        """In the largest unit that divides it."""
+        size, unit = next((size, unit) for size, unit in _UNITS if self.seconds % size == 0)
+        count = self.seconds // size
+        every = f"every {unit}" if count == 1 else f"every {count} {unit}s"
+        return f"{every}, each missed one too" if self.each else every
+
 
 @dataclass(frozen=True, slots=True)
 class Daily:
@@ -74,7 +95,23 @@ class Daily:
         today = now.astimezone(zone).date()
         # Never ran: the newest instant is at most two local dates back, where a zone skips a whole date.
         first = after.astimezone(zone).date() if after else today - timedelta(days=2)
-        dates = (first + timedelta(days=n) for n in range((today - first).days + 1))
-        instants = sorted({datetime.combine(date, self.at, zone).astimezone(UTC) for date in dates})
+        instants = self._instants(first, today)
         due = [instant for instant in instants if instant <= now and (after is None or instant > after)]
         return due if after else due[-1:]
+
+    def following(self, now: datetime) -> datetime:
+        """The instant of the next local date that has one to come."""
+        today = now.astimezone(ZoneInfo(self.zone)).date()
+        # A skipped time may happen on the date after its own; a skipped date happens with the next one.
+        instants = self._instants(today - timedelta(days=1), today + timedelta(days=2))
+        return next(instant for instant in instants if instant > now)
+
+    @property
+    def words(self) -> str:
+        """With the zone, whose clock it goes by."""
+        return f"every day at {self.at:%H:%M} {self.zone}, each missed one too"
+
+    def _instants(self, first: date, last: date) -> list[datetime]:
+        zone = ZoneInfo(self.zone)
+        dates = (first + timedelta(days=n) for n in range((last - first).days + 1))
+        return sorted({datetime.combine(day, self.at, zone).astimezone(UTC) for day in dates})

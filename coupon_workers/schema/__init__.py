@@ -17,7 +17,7 @@ from coupon_workers.schema.issue_batch import IssueBatch, IssueShard
 from coupon_workers.schema.ledger_entry import LedgerEntry
 from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.outbox import Outbox
-from coupon_workers.schema.scheduling import JobRun, SchedulerLease
+from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
 from coupon_workers.schema.user_contact import UserContact
 from coupon_workers.schema.webhook import Webhook
 
@@ -44,6 +44,7 @@ __all__ = [
     "Idempotency",
     "IssueBatch",
     "IssueShard",
+    "JobExtraRun",
     "JobRun",
     "LedgerEntry",
     "OrderEvent",

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from coupon_workers.schema.base import Base, one_of
 
 BATCH_STATUSES = ("staging", "ready", "running", "paused", "done", "cancelled", "failed")
+BATCH_RECORDS = ("kept", "going", "gone")
 BATCH_POLICIES = ("all_or_nothing", "best_effort")
 
 
@@ -19,7 +20,7 @@ class IssueBatch(Base):
     ``row_count`` = valid + invalid rows of the audience, blank ones apart; valid = ``audience_count`` distinct users +
     ``duplicate_count``. In the end ``issued_count`` + ``refused_count`` = ``audience_count``. ``left_quantity`` units
     are reserved and not issued yet: part of the template's ``reserved_quantity``, given back once. ``reason`` says why
-    it failed or was paused by itself.
+    it failed or was paused by itself. ``records`` says whether its members and failures are kept still.
     """
 
     __tablename__ = "issue_batch"
@@ -50,9 +51,11 @@ class IssueBatch(Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     updated_at: Mapped[datetime]
+    records: Mapped[str] = mapped_column(server_default=text("'kept'"))
 
     __table_args__ = (
         one_of("status", BATCH_STATUSES, "status"),
+        one_of("records", BATCH_RECORDS, "records"),
         one_of("policy", BATCH_POLICIES, "policy"),
         CheckConstraint("row_count = invalid_count + duplicate_count + audience_count", name="rows_add_up"),
         CheckConstraint("issued_count + refused_count <= audience_count", name="never_over_issued"),
@@ -64,6 +67,7 @@ class IssueBatch(Base):
         CheckConstraint("(status IN ('cancelled', 'failed')) <= (left_quantity = 0)", name="nothing_kept"),
         Index("ix_issue_batch_open", "status", "batch_id"),
         Index("ix_issue_batch_template", "template_id", "batch_id"),
+        Index("ix_issue_batch_records", "finished_at", postgresql_where=text("records <> 'gone'")),
     )
 
 

@@ -42,5 +42,10 @@ class OrderEvent(Base):
         one_of("state", EVENT_STATES, "state"),
         Index("ix_order_event_order", "user_id", "order_no", "occurred_at"),
         Index("ix_order_event_waiting", "tried_at", postgresql_where=text("state = 'waiting'")),
+        Index(
+            "ix_order_event_unknown",
+            "tried_at",
+            postgresql_where=text("state = 'refused' AND code = 'ORDER_NOT_FOUND'"),
+        ),
         {"postgresql_partition_by": "HASH (user_id)"},
     )

@@ -1,4 +1,4 @@
-"""``scheduler_lease`` and ``job_run``: one leader, and each logical run once (DESIGN 10)."""
+"""``scheduler_lease``, ``job_run``, ``job_extra_run``: one leader, each logical run once, extra ones (DESIGN 10)."""
 
 from __future__ import annotations
 
@@ -33,3 +33,21 @@ class JobRun(Base):
     enqueued_at: Mapped[datetime | None]
 
     __table_args__ = (Index("ix_job_run_recorded_at", "recorded_at"),)
+
+
+class JobExtraRun(Base):
+    """One row a run that somebody asked for; it repeats the logical instant ``logical_at``, and stands for none.
+
+    ``enqueued_at`` None: its task has not been sent, as far as anybody knows; nobody sends it later.
+    """
+
+    __tablename__ = "job_extra_run"
+
+    job: Mapped[str] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    logical_at: Mapped[datetime]
+    asked_by: Mapped[str]
+    recorded_at: Mapped[datetime]
+    enqueued_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("ix_job_extra_run_recorded_at", "recorded_at"),)

@@ -80,6 +80,23 @@ def test_the_newest_run_of_a_job_stays_for_ever(services: Services) -> None:
     assert [long_ago] == runs_of(services.engine, "sweep")
 
 
+def test_extra_runs_are_kept_for_ninety_days(services: Services) -> None:
+    """Of every job, sent or not."""
+    with services.engine.begin() as connection:
+        for run_id, age in enumerate((timedelta(days=91), timedelta(days=89))):
+            connection.execute(
+                text("""
+                    INSERT INTO job_extra_run (job, run_id, logical_at, asked_by, recorded_at)
+                    VALUES ('sweep', :run_id, :at, 'key', :at)
+                """),
+                {"run_id": run_id, "at": NOW - age},
+            )
+
+    pruned = prune_history(services, NOW)
+
+    assert Pruned(job_runs=1, answers=0) == pruned
+
+
 def test_stored_answers_are_kept_for_seven_days(services: Services) -> None:
     """A request that is repeated within a week is answered as before."""
     write_answers(services.engine, [timedelta(days=8), timedelta(days=7), timedelta(days=6)])

@@ -284,5 +284,6 @@ def test_the_last_runs_tell_when_each_job_was_due_and_last_sent(engine: Engine, 
     assert [] == nothing
     assert ("close", NOON - timedelta(hours=17)) == (close.job, close.logical_at)
     assert ("sweep", NOON + timedelta(seconds=2)) == (sweep.job, sweep.logical_at)
-    assert sweep.enqueued_at is not None
-    assert sweep.enqueued_at < sweep.recorded_at
+    assert close.enqueued_at is not None and close.enqueued_at == close.sent_at
+    assert sweep.enqueued_at is None
+    assert sweep.sent_at is not None and sweep.sent_at < sweep.recorded_at

@@ -205,3 +205,44 @@ def test_a_task_may_be_made_from_the_logical_instant() -> None:
     closing = Job("close", Daily(time(1)), lambda at: Task("close_day", Queue.CARE, (at.date().isoformat(),)))
 
     assert Task("close_day", Queue.CARE, ("2026-11-11",)) == closing.task(utc("2026-11-11 01:00"))
+
+
+@pytest.mark.parametrize(
+    ("trigger", "words"),
+    [
+        (Every(1), "every second"),
+        (Every(2), "every 2 seconds"),
+        (Every(60), "every minute"),
+        (Every(90), "every 90 seconds"),
+        (Every(3_600, each=True), "every hour, each missed one too"),
+        (Every(86_400), "every day"),
+        (Daily(time(3), "Asia/Shanghai"), "every day at 03:00 Asia/Shanghai, each missed one too"),
+    ],
+)
+def test_a_trigger_is_told_in_words(trigger: Trigger, words: str) -> None:
+    """As the table of jobs shows it."""
+    assert words == trigger.words
+
+
+@given(
+    now=st.timedeltas(timedelta(0), timedelta(days=730)).map(lambda passed: utc("2026-01-01") + passed),
+    trigger=st.one_of(
+        st.builds(Every, st.integers(1, 100_000)),
+        st.builds(Daily, st.times().map(lambda at: at.replace(microsecond=0)), st.sampled_from(ZONES)),
+    ),
+)
+def test_the_following_instant_is_the_first_that_becomes_due(now: datetime, trigger: Trigger) -> None:
+    """Nothing is due before it, and it is due when it comes."""
+    following = trigger.following(now)
+
+    moment = timedelta(microseconds=1)
+    assert (True, []) == (following > now, trigger.due(now, following - moment))
+    assert [following] == trigger.due(now, following)
+
+
+def test_the_following_instant_is_right_where_a_zone_skips_a_date() -> None:
+    """Samoa had no 30 December 2011."""
+    trigger = Daily(time(12), "Pacific/Apia")
+    now = datetime(2011, 12, 29, 22, 30, tzinfo=UTC)
+
+    assert [trigger.following(now)] == trigger.due(now, now + timedelta(days=1))[:1]
