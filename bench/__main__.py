@@ -18,7 +18,7 @@ from bench.record import write_record
 from bench.row import RowResult
 from bench.rows import ROWS
 from bench.run import run_rows
-from bench.scale import FULL_OUTSTANDING, NORMAL, QUICK, Scale
+from bench.scale import FULL_OUTSTANDING, FULL_USERS, NORMAL, QUICK, Scale
 from bench.stage import ROOT, Stage
 from bench.table import busy_warning, heading, side_table, verdict_table
 from coupon_workers.errors import CouponWorkersError
@@ -31,7 +31,11 @@ RESULTS = ROOT / "bench" / "results"
 
 @click.command()
 @click.option("--quick", is_flag=True, help="A minute or two: shows that it works, the numbers say little.")
-@click.option("--full", is_flag=True, help=f"{FULL_OUTSTANDING:,} coupons outstanding: minutes more, 14 GB of disk.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help=f"{FULL_OUTSTANDING:,} coupons, {FULL_USERS:,} users: minutes more, 14 GB.",
+)
 @click.option("--rounds", type=click.IntRange(1, 100), help="Measured rounds. [default: 5; quick: 2]")
 @click.option("--only", "names", multiple=True, type=click.Choice(list(ROWS)), help="This row; may be repeated.")
 @click.option(
@@ -96,7 +100,7 @@ def _measure(folder: Path, scale: Scale, names: tuple[str, ...], path: Path) -> 
 def _scale(quick: bool, full: bool, rounds: int | None) -> Scale:
     scale = QUICK if quick else NORMAL
     if full:
-        scale = replace(scale, many_outstanding=FULL_OUTSTANDING)
+        scale = replace(scale, many_outstanding=FULL_OUTSTANDING, many_users=FULL_USERS)
     return replace(scale, rounds=rounds or scale.rounds)
 
 

@@ -51,3 +51,6 @@ QUICK = Scale(
 
 FULL_OUTSTANDING = 10_000_000
 """What DESIGN 14 names; it takes minutes and about ten gigabytes to fill."""
+
+FULL_USERS = 1_000_000
+"""The audience of a large campaign."""
