@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,9 @@ from coupon_workers.runtime.task import Task
 from coupon_workers.runtime.worker_number import LeasedIds
 from coupon_workers.schema import Base
 from coupon_workers.schema.migration import upgrade
+
+# Whoever runs the tests in the background has the signal of Ctrl-C ignored, and so would every process of theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure: what takes how long is for the bench to say.
 hypothesis_settings.register_profile("coupon-workers", deadline=None)

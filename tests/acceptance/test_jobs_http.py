@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -42,9 +43,9 @@ def test_the_last_run_of_a_job_is_told(shop: Shop, ops: Caller, post: PostBox) -
 
     job = _job(ops, "sweep_gates")
 
-    last = job["last_run"]
+    last = {name: datetime.fromisoformat(instant) for name, instant in job["last_run"].items()}
     assert last["logical_at"] <= last["recorded_at"] <= last["enqueued_at"]
-    assert last["logical_at"] < job["next_run_at"]
+    assert last["logical_at"] < datetime.fromisoformat(job["next_run_at"])
 
 
 def test_a_job_is_run_now(ops: Caller, post: PostBox) -> None:
@@ -55,7 +56,7 @@ def test_a_job_is_run_now(ops: Caller, post: PostBox) -> None:
     job = _job(ops, "sweep_gates")
     assert (None, run) == (job["last_run"], job["last_extra_run"])
     assert "sweep_gates" == run["job"]
-    assert run["recorded_at"] <= run["enqueued_at"]
+    assert datetime.fromisoformat(run["recorded_at"]) <= datetime.fromisoformat(run["enqueued_at"])
 
 
 def test_a_repeated_request_runs_it_once(ops: Caller, post: PostBox) -> None:

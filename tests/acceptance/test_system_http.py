@@ -23,7 +23,7 @@ HEALED_S = 20.0
 def test_three_hundred_users_get_one_coupon_each(system: System) -> None:
     """At once, each asking three times: all are issued exactly once, the wallets show it, and every rule holds."""
     template_id = system.desk.open(total_quantity=USERS, per_user_limit=1)
-    asked = [(f"u{number}", request) for number in range(USERS) for request in ("r1", "r1", "r2")]
+    asked = [(f"crowd{number}", request) for number in range(USERS) for request in ("r1", "r1", "r2")]
     random.Random(7).shuffle(asked)
 
     with ThreadPoolExecutor(THREADS) as threads:
@@ -38,7 +38,7 @@ def test_three_hundred_users_get_one_coupon_each(system: System) -> None:
     stock = system.desk.stock(template_id)
     assert (USERS, 0, 0) == tuple(stock[name] for name in ("issued", "queued", "remaining"))
     with ThreadPoolExecutor(THREADS) as threads:
-        wallets = list(threads.map(lambda number: system.front.wallet(f"u{number}").ok()["items"], range(USERS)))
+        wallets = list(threads.map(lambda number: system.front.wallet(f"crowd{number}").ok()["items"], range(USERS)))
     assert accepted == {coupon["coupon_no"] for wallet in wallets for coupon in wallet}
     assert {1} == {len(wallet) for wallet in wallets}
     system.front.claim(template_id, "late").problem(409, "SOLD_OUT")
