@@ -14,7 +14,7 @@ from tests.support.fault_sale import Offer
 from tests.support.fault_system import BACKLOG_LIMIT, FaultSystem
 from tests.support.fault_wait import until
 
-MOST_LINES_A_SECOND = 40
+MOST_LINES_A_SECOND = 100
 """Logged by all our processes together while a server is away: it is told, not shouted."""
 
 _OF_OURS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'coupon-workers'"
