@@ -55,11 +55,12 @@ _ROUTE = text(
         INSERT INTO delivery (target, webhook_id, outbox_id, event, user_id, template_id, coupon_id, payload,
                               next_attempt_at, occurred_at, created_at)
         SELECT target, webhook_id, o.outbox_id, event, user_id, template_id, coupon_id,
-               jsonb_build_object('template_id', CAST(template_id AS text))
+               CASE WHEN event LIKE 'finding.%' THEN '{}'
+                    ELSE jsonb_build_object('template_id', CAST(template_id AS text)) END
                || CASE WHEN event = 'claim.rejected'
                        THEN jsonb_build_object('user_id', user_id, 'claim_id', CAST(coupon_id AS text),
                                                'status', 'rejected')
-                       WHEN event LIKE 'batch.%' THEN '{}'
+                       WHEN event LIKE 'batch.%' OR event LIKE 'finding.%' THEN '{}'
                        ELSE jsonb_build_object('user_id', user_id, 'coupon_no', CAST(coupon_id AS text)) END
                || CASE WHEN event = 'coupon.issued' THEN '{"status": "unused"}' ELSE '{}' END :: jsonb
                || coalesce(detail, '{}'),

@@ -16,7 +16,9 @@ from coupon_workers.schema.delivery import Delivery, DeliveryAttempt, DeliveryPa
 from coupon_workers.schema.issue_batch import IssueBatch, IssueShard
 from coupon_workers.schema.ledger_entry import LedgerEntry
 from coupon_workers.schema.order_event import OrderEvent
+from coupon_workers.schema.order_statement import OrderStatement, OrderStatementRow
 from coupon_workers.schema.outbox import Outbox
+from coupon_workers.schema.reconciliation import ReconFinding, ReconRun, ReconRunFinding
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
 from coupon_workers.schema.user_contact import UserContact
 from coupon_workers.schema.webhook import Webhook
@@ -48,7 +50,12 @@ __all__ = [
     "JobRun",
     "LedgerEntry",
     "OrderEvent",
+    "OrderStatement",
+    "OrderStatementRow",
     "Outbox",
+    "ReconFinding",
+    "ReconRun",
+    "ReconRunFinding",
     "SchedulerLease",
     "UserContact",
     "UserTag",

@@ -22,6 +22,7 @@ OUTBOX_EVENTS = (
     "coupon.transferred",
     "coupon.revoked",
     "batch.finished",
+    "finding.opened",
 )
 
 

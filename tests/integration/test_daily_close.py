@@ -145,8 +145,9 @@ def test_a_correction_is_in_the_expense(shop: ClosingShop) -> None:
     ):
         shop.execute(
             "INSERT INTO ledger_entry (user_id, order_no, coupon_id, template_id, kind, reference, debit_account,"
-            " credit_account, amount_minor, currency, business_date, at) SELECT user_id, order_no, coupon_id,"
-            " template_id, 'adjustment', :reference, :debit, :credit, :amount, currency, business_date, at"
+            " credit_account, amount_minor, currency, business_date, at, operator, reason) SELECT user_id, order_no,"
+            " coupon_id, template_id, 'adjustment', :reference, :debit, :credit, :amount, currency, business_date, at,"
+            " 'clerk', 'a test'"
             " FROM ledger_entry WHERE kind = 'redeem'",
             reference=reference, debit=debit, credit=credit, amount=amount,
         )  # fmt: skip
