@@ -22,6 +22,7 @@ from web import (
     orders_api,
     queues_api,
     reader,
+    reconciliations_api,
     tags_api,
     templates_api,
     wallet_api,
@@ -51,6 +52,7 @@ BLUEPRINTS = (
     contacts_api.api,
     batches_api.api,
     books_api.api,
+    reconciliations_api.api,
     tags_api.api,
 )
 

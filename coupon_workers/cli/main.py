@@ -19,6 +19,7 @@ COMMANDS = {
     "queues": ("coupon_workers.cli.queues", "queues"),
     "dead-letters": ("coupon_workers.cli.queues", "dead_letters"),
     "batch": ("coupon_workers.cli.batch", "batch"),
+    "reconcile": ("coupon_workers.cli.reconcile", "reconcile"),
     "close": ("coupon_workers.cli.close", "close"),
     "preheat": ("coupon_workers.cli.preheat", "preheat"),
     "demo": ("coupon_workers.cli.demo", "demo"),

@@ -90,6 +90,21 @@ def close_day(logical_at: datetime) -> Task:
     return Task("close_day", Queue.CARE, (to_ms(logical_at),))
 
 
+def reconcile(kind: str, logical_at: datetime) -> Task:
+    """The scheduled reconciliation of a kind."""
+    return Task("reconcile", Queue.CARE, (kind, to_ms(logical_at)))
+
+
+def run_reconciliation(run_id: int) -> Task:
+    """A reconciliation that was asked for."""
+    return Task("run_reconciliation", Queue.CARE, (run_id,))
+
+
+def sweep_reconciliations() -> Task:
+    """Send reconciliations again that were forgotten."""
+    return Task("sweep_reconciliations", Queue.CARE)
+
+
 def stage_batch(batch_id: int) -> Task:
     """Read a batch's audience into its shards."""
     return Task("stage_batch", Queue.CAMPAIGN, (batch_id,))

@@ -5,21 +5,24 @@ It is data, and here rather than in ``schedules/``, so that a front can tell of 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import time, timedelta
+from functools import partial
 
 from coupon_workers.runtime.task import (
     close_day,
     expire_coupons,
     prune_history,
+    reconcile,
     relay_outbox,
     release_overdue_locks,
     settle_order_events,
     sweep_batches,
     sweep_gates,
+    sweep_reconciliations,
     warn_of_expiry,
 )
 from coupon_workers.scheduling.job import Job, whenever
-from coupon_workers.scheduling.trigger import Every
+from coupon_workers.scheduling.trigger import Daily, Every
 
 TABLE = (
     # A forgotten bell is rung within this and the bell's own life; the sweep reads one set of Redis.
@@ -38,4 +41,11 @@ TABLE = (
     Job("sweep_batches", Every(seconds=5), whenever(sweep_batches)),
     # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
     Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
+    # Counters, queues and batches are looked at often; every coupon once a day, at 03:30 in Shanghai.
+    Job("reconcile_stock", Every(seconds=3600), partial(reconcile, "stock")),
+    Job("reconcile_batches", Every(seconds=3600), partial(reconcile, "batches")),
+    Job("reconcile_state", Daily(at=time(19, 30)), partial(reconcile, "state"), misfire_grace=timedelta(hours=12)),
+    # Each missed day has a run of its own: it says what was known on it. A statement that comes has its own too.
+    Job("reconcile_orders", Daily(at=time(20, 0)), partial(reconcile, "orders"), misfire_grace=timedelta(days=30)),
+    Job("sweep_reconciliations", Every(seconds=60), whenever(sweep_reconciliations)),
 )
