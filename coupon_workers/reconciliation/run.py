@@ -28,14 +28,17 @@ CARRIED = timedelta(days=31)
 SCHEDULE = "schedule"
 """Who asks for a run when no person does."""
 
-# Asked at the same moment twice, one waits for the other's row and finds it.
+# Asked at the same moment twice, one waits for the other's row and finds it. Sent again after its process died, a
+# request bears its identity again, and a later now.
 _ASK = text("""
     INSERT INTO recon_run (run_id, kind, business_date, as_of, asked_by, created_at)
     VALUES (:run_id, :kind, :day, :as_of, :asked_by, :now) ON CONFLICT DO NOTHING
 """)
 _FIND = text("""
     SELECT run_id FROM recon_run
-     WHERE kind = :kind AND as_of = :as_of AND business_date IS NOT DISTINCT FROM CAST(:day AS date)
+     WHERE run_id = :run_id
+        OR (kind = :kind AND as_of = :as_of AND business_date IS NOT DISTINCT FROM CAST(:day AS date))
+     ORDER BY run_id <> :run_id LIMIT 1
 """)
 
 _BEGIN = text("""

@@ -13,7 +13,7 @@ from coupon_workers.reconciliation.decision import approve_finding, ignore_findi
 from coupon_workers.reconciliation.difference import MOST, Reading
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from coupon_workers.reconciliation.record import record_reading
-from coupon_workers.reconciliation.run import MOST_ATTEMPTS, perform_run
+from coupon_workers.reconciliation.run import MOST_ATTEMPTS, perform_run, write_run
 from coupon_workers.reconciliation.run_reading import read_run
 from coupon_workers.runtime.services import Services
 from tests.support.reconciling import CLERK, NOW, ReconDesk, difference
@@ -168,6 +168,16 @@ def test_a_moment_is_compared_once(desk: ReconDesk) -> None:
     assert runs != {desk.ask(ReconKind.STATE)}
     assert desk.ask(ReconKind.ORDERS, day=DAY) == desk.ask(ReconKind.ORDERS, day=DAY)
     assert desk.ask(ReconKind.ORDERS, day=DAY) != desk.ask(ReconKind.ORDERS, day=DAY - timedelta(days=1))
+
+
+def test_a_request_that_is_sent_again_later_has_its_run(desk: ReconDesk) -> None:
+    """Its identity is the same, its now is not."""
+    run_id = desk.ask()
+
+    again = write_run(desk.services, run_id, ReconKind.STOCK, NOW - timedelta(hours=1), None, CLERK)
+
+    assert run_id == again
+    assert [(1,)] == desk.rows("SELECT count(*) FROM recon_run")
 
 
 @pytest.mark.parametrize(
