@@ -10,6 +10,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.notify.gauge import Lag, read_lag
+from coupon_workers.reconciliation.gauge import read_open_findings
+from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
 from coupon_workers.runtime.queue_depth import pending_depths
 from coupon_workers.scheduling.job_reading import JobAge, read_job_ages
@@ -62,13 +64,14 @@ def _claim_gauges() -> Iterator[Metric]:
 
 def _database_gauges() -> Iterator[Metric]:
     try:
-        lag, jobs = read_lag(services()), read_job_ages(services())
+        lag, jobs, findings = read_lag(services()), read_job_ages(services()), read_open_findings(services())
     except StoreUnavailable:
         yield _up("postgresql", False)
         return
     yield _up("postgresql", True)
     yield from _notice_gauges(lag)
     yield from _job_gauges(jobs)
+    yield _finding_gauge(findings)
 
 
 def _notice_gauges(lag: Lag) -> Iterator[Metric]:
@@ -90,6 +93,13 @@ def _job_gauges(jobs: Iterable[JobAge]) -> Iterator[Metric]:
         if job.age_s is not None:
             age.add_metric([job.name], job.age_s)
     yield from (age, period)
+
+
+def _finding_gauge(findings: dict[ReconKind, int]) -> Metric:
+    waiting = GaugeMetricFamily("coupon_findings_open", "Differences that wait for a person.", labels=["kind"])
+    for kind, count in findings.items():
+        waiting.add_metric([kind.value], count)
+    return waiting
 
 
 def _up(store: str, answers: bool) -> Metric:
