@@ -1,4 +1,4 @@
-"""The books over HTTP (API.md, Back office): the ledger, and the daily close."""
+"""The books over HTTP (API.md, Back office): the ledger with its adjustments, and the daily close."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import Annotated, Any
 
 from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from coupon_workers.finance import daily_close
+from coupon_workers.finance.adjustment import Adjustment, book_adjustment
 from coupon_workers.finance.business_day import read_day
 from coupon_workers.finance.close_csv import close_csv
 from coupon_workers.finance.close_reading import DayClose, read_close
 from coupon_workers.finance.ledger_reading import LedgerAnswer, Position, read_ledger
+from coupon_workers.orders.order import UserId
+from coupon_workers.orders.order_request import CouponNo, OrderNo
+from coupon_workers.templates.field_type import MAX_EXACT, ExternalId
 from web.auth import require
 from web.batch_model import Identity
 from web.context import principal, services
@@ -25,6 +30,15 @@ api = APIBlueprint("books", __name__, abp_tags=[Tag(name="Books", description="T
 LONGEST_REASON = 500
 
 _CSV = {"description": "a line a template and currency", "content": {"text/csv": {"schema": {"type": "string"}}}}
+
+
+Reason = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
+
+
+def _not_nothing(amount: int) -> int:
+    if amount == 0:
+        raise PydanticCustomError("amount", "must not be 0: nothing would be booked")
+    return amount
 
 
 class LedgerQuery(PageQuery):
@@ -52,9 +66,23 @@ class ReopenBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: Annotated[
-        str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)
-    ] = Field(examples=["a refund of the 11th was booked late"])
+    reason: Reason = Field(examples=["a refund of the 11th was booked late"])
+
+
+class AdjustmentBody(BaseModel):
+    """What is corrected of a coupon on an order, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reference: ExternalId = Field(description="books once, for good", examples=["ticket-4711"])
+    user_id: UserId
+    order_no: OrderNo
+    coupon_no: CouponNo
+    amount: Annotated[int, Field(strict=True, ge=-MAX_EXACT, le=MAX_EXACT), AfterValidator(_not_nothing)] = Field(
+        description="minor units of the template's currency: above zero more expense, below zero less",
+        examples=[-500],
+    )
+    reason: Reason = Field(examples=["5.00 too much was taken off"])
 
 
 @api.get("/v1/ledger", summary="Read the ledger", responses={200: LedgerPage})
@@ -69,6 +97,24 @@ def get_ledger(query: LedgerQuery) -> Any:
         before=_position(query.cursor),
     )
     return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), _shown_position)
+
+
+@api.post("/v1/ledger/adjustments", summary="Adjust the ledger", responses={200: LedgerAnswer})
+@require("admin")
+@idempotent
+def post_adjustment(body: AdjustmentBody) -> Any:
+    """A booking against the account `adjustment`, on the template's local day of now. The same `reference` again has
+    the same answer, another adjustment under it is a 422. 404 `COUPON_NOT_FOUND`, also for another user's coupon.
+    """
+    asked = Adjustment(
+        reference=body.reference,
+        user_id=body.user_id,
+        order_no=body.order_no,
+        coupon_id=body.coupon_no,
+        amount_minor=body.amount,
+        reason=body.reason,
+    )
+    return _json(book_adjustment(services(), asked, principal().key_id))
 
 
 @api.post("/v1/daily-closes/<date>", summary="Close a day", responses={200: DayClose})

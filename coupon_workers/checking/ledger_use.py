@@ -1,4 +1,4 @@
-"""DESIGN 3.7: the ledger has each redeemed discount once, and each reversal, and nothing else of orders."""
+"""DESIGN 3.7: the ledger has each redeemed discount once, and each reversal; beside them only traced adjustments."""
 
 from __future__ import annotations
 
@@ -28,16 +28,31 @@ _DIFFERENT = """
      ORDER BY user_id, order_no, coupon_id LIMIT :breach_limit
 """
 
-_WRONG_ACCOUNTS = """
+_ILL_FORMED = """
     SELECT entry_id, kind, debit_account, credit_account, e.amount_minor, business_date,
            CAST(at AT TIME ZONE t.timezone AS date) AS day
       FROM ledger_entry e
       LEFT JOIN coupon_template t USING (template_id)
      WHERE (kind = 'redeem' AND (debit_account, credit_account) <> ('coupon_expense', 'order_discount'))
         OR (kind = 'refund' AND (debit_account, credit_account) <> ('order_discount', 'coupon_expense'))
+        OR (kind = 'adjustment' AND (debit_account, credit_account)
+            NOT IN (('coupon_expense', 'adjustment'), ('adjustment', 'coupon_expense')))
         OR e.amount_minor < 1 OR debit_account = credit_account
+        OR (kind = 'adjustment') <> (operator IS NOT NULL) OR (kind = 'adjustment') <> (reason IS NOT NULL)
         OR (kind IN ('redeem', 'refund')
             AND business_date IS DISTINCT FROM CAST(at AT TIME ZONE t.timezone AS date))
+        -- Where that day was closed it is the next open one.
+        OR (kind = 'adjustment' AND coalesce(business_date < CAST(at AT TIME ZONE t.timezone AS date), TRUE))
+     ORDER BY entry_id LIMIT :breach_limit
+"""
+
+_FOREIGN = """
+    SELECT entry_id, e.user_id, e.coupon_id, e.template_id, e.currency, c.template_id AS of_template, t.currency AS due
+      FROM ledger_entry e
+      LEFT JOIN coupon c USING (user_id, coupon_id)
+      LEFT JOIN coupon_template t ON t.template_id = c.template_id
+     WHERE e.kind = 'adjustment'
+       AND (e.template_id IS DISTINCT FROM c.template_id OR e.currency IS DISTINCT FROM t.currency)
      ORDER BY entry_id LIMIT :breach_limit
 """
 
@@ -60,9 +75,18 @@ def ledger_use(services: Services) -> list[Breach]:
         Breach(
             RULE,
             f"entry {row.entry_id}",
-            f"a {row.kind} on its accounts, of {row.day}",
+            f"a traced {row.kind} on its accounts, of {row.day}",
             f"{row.amount_minor} from {row.debit_account} to {row.credit_account}, of {row.business_date}",
         )
-        for row in rows(services, _WRONG_ACCOUNTS)
+        for row in rows(services, _ILL_FORMED)
     ]
-    return different + ill_formed
+    foreign = [
+        Breach(
+            RULE,
+            f"entry {row.entry_id}",
+            f"an adjustment of template {row.of_template} in {row.due}, as coupon {row.coupon_id} of {row.user_id} is",
+            f"template {row.template_id} in {row.currency}",
+        )
+        for row in rows(services, _FOREIGN)
+    ]
+    return different + ill_formed + foreign

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, text
 
@@ -19,6 +19,7 @@ SCHEDULE = "schedule"
 """Who closes a day when no person does."""
 
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended('daily_close:' || CAST(:day AS text), 0))")
+_BESIDE = text("SELECT pg_advisory_xact_lock_shared(hashtextextended('daily_close:' || CAST(:day AS text), 0))")
 
 _CLOSE = text(
     "INSERT INTO daily_close (business_date, revision, closed_by, closed_at) VALUES (:day, :revision, :operator, :now)"
@@ -79,6 +80,16 @@ def close_due_day(services: Services, logical_at: datetime) -> date | None:
     except Conflict:  # a template further west was published meanwhile: a later run closes the day
         return None
     return day
+
+
+def hold_open_day(connection: Connection, day: date) -> date:
+    """``day``, or the first one after it that is not closed; nor will it be before this transaction ends."""
+    while True:
+        connection.execute(_BESIDE, {"day": day})
+        latest = read_latest(connection, day)
+        if latest is None or latest.status != "closed":
+            return day
+        day += timedelta(days=1)
 
 
 def _freeze(connection: Connection, day: date, revision: int, operator: str, now: datetime) -> None:

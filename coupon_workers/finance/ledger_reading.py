@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any, Literal
 
@@ -29,12 +30,14 @@ class LedgerAnswer(BaseModel):
     order_no: str
     coupon_no: str
     kind: Literal["redeem", "refund", "adjustment"]
-    reference: str = Field(description="the payment's, refund's or finding's number")
+    reference: str = Field(description="the payment's or refund's number, or the adjustment's own")
     debit_account: Account
     credit_account: Account
     amount: int
     currency: str
     at: str
+    operator: str | None = Field(description="who adjusted")
+    reason: str | None = Field(description="why")
 
     @property
     def position(self) -> Position:
@@ -55,7 +58,9 @@ def read_ledger(
     Raises ``StoreUnavailable``.
     """
     with transaction(services.engine) as connection:
-        return [_answer(row) for row in connection.execute(_wanted(day, template_id, before).limit(limit))]
+        return [
+            ledger_answer(row) for row in connection.execute(_wanted(day, template_id, before).limit(limit)).mappings()
+        ]
 
 
 def _wanted(day: date | None, template_id: int | None, before: Position | None) -> Select[Any]:
@@ -72,19 +77,22 @@ def _wanted(day: date | None, template_id: int | None, before: Position | None) 
     return wanted.order_by(*(columns[n].desc() for n in free))
 
 
-def _answer(row: Any) -> LedgerAnswer:
+def ledger_answer(row: Mapping[Any, Any]) -> LedgerAnswer:
+    """A row of ``ledger_entry`` as it is shown."""
     return LedgerAnswer(
-        entry_id=str(row.entry_id),
-        date=row.business_date.isoformat(),
-        template_id=str(row.template_id),
-        user_id=row.user_id,
-        order_no=row.order_no,
-        coupon_no=str(row.coupon_id),
-        kind=row.kind,
-        reference=row.reference,
-        debit_account=row.debit_account,
-        credit_account=row.credit_account,
-        amount=row.amount_minor,
-        currency=row.currency,
-        at=rfc3339(row.at),
+        entry_id=str(row["entry_id"]),
+        date=row["business_date"].isoformat(),
+        template_id=str(row["template_id"]),
+        user_id=row["user_id"],
+        order_no=row["order_no"],
+        coupon_no=str(row["coupon_id"]),
+        kind=row["kind"],
+        reference=row["reference"],
+        debit_account=row["debit_account"],
+        credit_account=row["credit_account"],
+        amount=row["amount_minor"],
+        currency=row["currency"],
+        at=rfc3339(row["at"]),
+        operator=row["operator"],
+        reason=row["reason"],
     )

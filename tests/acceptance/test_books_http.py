@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -102,6 +103,56 @@ def test_the_ledger_is_read_by_day_and_template(books: ClosingShop) -> None:
     assert 3 == len(clerk.ask("GET", "/v1/ledger").ok()["items"])
 
 
+def _asked(books: ClosingShop, **changed: Any) -> dict[str, Any]:
+    [(coupon,)] = books.rows("SELECT coupon_id FROM coupon_use WHERE order_no = 'o1'")
+    body = {"reference": "t1", "user_id": books.user, "order_no": "o1", "coupon_no": str(coupon)}
+    return body | {"amount": -500, "reason": "too much was taken off"} | changed
+
+
+def test_an_adjustment_is_booked_once_and_read(books: ClosingShop) -> None:
+    """With who and why; another one under its reference is refused, and the day's close has it."""
+    clerk = _clerk(books, days=0)
+
+    booked = clerk.ask("POST", "/v1/ledger/adjustments", _asked(books)).ok()
+    again = clerk.ask("POST", "/v1/ledger/adjustments", _asked(books)).ok()
+    read = clerk.ask("GET", "/v1/ledger?limit=1").ok()["items"]
+
+    assert booked == again == read[0]
+    assert ("adjustment", "coupon_expense", 500, "too much was taken off") == (
+        booked["debit_account"], booked["credit_account"], booked["amount"], booked["reason"],
+    )  # fmt: skip
+    assert booked["operator"] and DAY == booked["date"]
+    other = clerk.ask("POST", "/v1/ledger/adjustments", _asked(books, amount=500))
+    assert ["reference"] == other.bad_fields()
+    stranger = _asked(books, reference="t2", user_id="bob")
+    clerk.ask("POST", "/v1/ledger/adjustments", stranger).problem(404, "COUPON_NOT_FOUND")
+    closed = _clerk(books, days=2).ask("POST", CLOSE).ok()["totals"][0]
+    assert (-500, 1_500) == (closed["adjusted_amount"], closed["expense_net"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("amount", value) for value in (0, 1.0, "1", True, None, 2**53, -(2**53))]
+    + [
+        ("reference", ""),
+        ("reference", "x" * 65),
+        ("reason", " "),
+        ("reason", 1),
+        ("coupon_no", "01"),
+        ("user_id", "a b"),
+    ]
+    + [("order_no", "a/b"), ("order_no", ""), ("currency", "CNY")],
+)
+def test_an_adjustment_that_breaks_a_rule_is_named(books: ClosingShop, field: str, value: Any) -> None:
+    """Each field; nothing is booked."""
+    before = books.ledger()
+
+    refused = _clerk(books, days=0).ask("POST", "/v1/ledger/adjustments", _asked(books, **{field: value}))
+
+    assert [field] == refused.bad_fields()
+    assert before == books.ledger()
+
+
 @pytest.mark.parametrize(
     "day", ["2026-13-01", "20261111", "2026-11-11T00:00:00Z", "1999-12-31", "9999-12-31", "0", "x"]
 )
@@ -136,5 +187,11 @@ def test_the_books_are_an_administrators(books: ClosingShop) -> None:
     shop = Shop(books.services)
 
     for caller in (shop.caller("storefront", "orders", "ops"), shop.caller()):
-        for method, address in (("GET", CLOSE), ("POST", CLOSE), ("GET", f"{CLOSE}.csv"), ("GET", "/v1/ledger")):
+        for method, address in (
+            ("GET", CLOSE),
+            ("POST", CLOSE),
+            ("GET", f"{CLOSE}.csv"),
+            ("GET", "/v1/ledger"),
+            ("POST", "/v1/ledger/adjustments"),
+        ):
             assert caller.ask(method, address).status in (401, 403)

@@ -7,8 +7,10 @@ from datetime import date, datetime
 from typing import Any
 
 from coupon_workers.coupons.expiry import expire_coupons
+from coupon_workers.finance.adjustment import Adjustment, book_adjustment
 from coupon_workers.finance.close_reading import DayClose, Sums
 from coupon_workers.finance.daily_close import close_day, reopen_day
+from coupon_workers.finance.ledger_reading import LedgerAnswer
 from tests.support.order_shop import Json, OrderShop
 
 CLERK = "clerk"
@@ -39,6 +41,18 @@ class ClosingShop(OrderShop):
         coupon_id = self.issue(template_id)
         self.pay_directly(order, [coupon_id], payment=f"pay-{order}", **more)
         return coupon_id
+
+    def adjust(self, reference: str, coupon_id: int, amount: int, order: str = "o1") -> LedgerAnswer:
+        """Correct what a coupon cost on an order."""
+        asked = Adjustment(
+            reference=reference,
+            user_id=self.user,
+            order_no=order,
+            coupon_id=coupon_id,
+            amount_minor=amount,
+            reason="a test",
+        )
+        return book_adjustment(self.services, asked, CLERK)
 
     def expire(self) -> int:
         """End what has ended."""
