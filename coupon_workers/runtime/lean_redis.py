@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -104,6 +105,22 @@ class LeanConnection:
             for answer in self._exchange([pack(*command) for command in hello]):
                 if isinstance(answer, hiredis.ReplyError):
                     raise StoreUnavailable("Redis", str(answer))
+
+
+class LeanThreads:
+    """Lean connections to one server for the threads of a process, each with its own."""
+
+    def __init__(self, url: str, timeout_ms: int) -> None:
+        self._url = url
+        self._timeout_ms = timeout_ms
+        self._local = threading.local()
+
+    def ask(self, commands: Sequence[bytes]) -> list[Any]:
+        """As ``LeanConnection.ask``, over this thread's connection."""
+        connection: LeanConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
+        return connection.ask(commands)
 
 
 def _let_the_kernel_time_out(connection: socket.socket, timeout_s: float) -> None:
