@@ -1,6 +1,6 @@
-"""A lean connection for the one hot script: a socket, hiredis, and nothing between.
+"""A lean connection for the hot commands: a socket, hiredis, and nothing between.
 
-The ordinary client spends several times the script's own cost on each command (DESIGN 13). A connection is one
+The ordinary client spends several times a command's own cost on each command (DESIGN 13). A connection is one
 thread's; after any error it is thrown away, because what is still to come over it would answer the wrong question.
 """
 
@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import hiredis
 
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.settings import Settings
 
 _CHUNK = 16_384
 
@@ -121,6 +122,16 @@ class LeanThreads:
         if connection is None:
             connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
         return connection.ask(commands)
+
+
+def lean_threads(settings: Settings) -> LeanThreads:
+    """Lean ways to the stock's Redis. Make them after a fork, never before.
+
+    Raises ``StoreUnavailable`` when no URL is set.
+    """
+    if settings.redis_url is None:
+        raise StoreUnavailable("Redis", "COUPON_REDIS_URL is not set and no embedded server runs")
+    return LeanThreads(settings.redis_url.get_secret_value(), settings.redis_timeout_ms)
 
 
 def _let_the_kernel_time_out(connection: socket.socket, timeout_s: float) -> None:
