@@ -14,6 +14,7 @@ from sqlalchemy import Engine, text
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.database import make_engine
+from coupon_workers.runtime.lean_redis import lean_threads
 from coupon_workers.runtime.redis_client import client_without_retries, make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
@@ -105,5 +106,5 @@ def post() -> PostBox:
 def services(settings: Settings, engine: Engine, redis_client: redis.Redis, post: PostBox) -> Iterator[Services]:
     """Services on the empty stores; what they send lies in ``post``."""
     ids = LeasedIds(redis_client)
-    yield Services(settings, engine, redis_client, post, ids.next_id, utc_now)
+    yield Services(settings, engine, redis_client, post, ids.next_id, utc_now, lean_threads(settings))
     ids.close()  # its thread would go on to write into the Redis of other tests

@@ -72,7 +72,7 @@ def create_app(services: Services) -> OpenAPI:
     queues = BrokerQueues(services.settings)
     attach(
         app,
-        Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), KeptWallets(services.settings)),
+        Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), KeptWallets(services.lean)),
     )
     for blueprint in BLUEPRINTS:
         app.register_api(blueprint)

@@ -98,14 +98,15 @@ class RequestFrame:
             observe_request((endpoint, taken_s))
             # What went well is in the metrics, and what was changed in the history of what it changed.
             quiet = status_code < 400 or environ["PATH_INFO"] in _PROBES
-            tell = log.debug if quiet else log.info
-            tell(
-                "request",
-                method=environ["REQUEST_METHOD"],
-                path=environ["PATH_INFO"].encode("latin-1", "replace").decode("utf-8", "replace"),
-                status=status_code,
-                ms=round(taken_s * 1000, 1),
-            )
+            if self._tells_all or not quiet:
+                tell = log.debug if quiet else log.info
+                tell(
+                    "request",
+                    method=environ["REQUEST_METHOD"],
+                    path=environ["PATH_INFO"].encode("latin-1", "replace").decode("utf-8", "replace"),
+                    status=status_code,
+                    ms=round(taken_s * 1000, 1),
+                )
             # The thread serves other requests, and the hot view binds nothing that would cover a stale id.
             clear()
 

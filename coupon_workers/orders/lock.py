@@ -10,7 +10,13 @@ from coupon_workers.errors import Conflict
 from coupon_workers.orders.order_change import OrderChange
 from coupon_workers.orders.order_event import was_closed
 from coupon_workers.orders.order_request import LockBody
-from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
+from coupon_workers.orders.order_row import (
+    Row,
+    hold_coupons,
+    hold_coupons_of_new_order,
+    hold_order,
+    read_uses,
+)
 from coupon_workers.orders.placement import Placement, place
 from coupon_workers.orders.release import DEADLINE, release_held
 
@@ -22,6 +28,15 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
     first. An order that the order centre has closed is answered as it is. Raises ``Conflict`` ``ALREADY_REDEEMED``,
     ``LOCKED_OTHERWISE`` when the order holds a lock for another cart or other coupons, and what ``place`` raises.
     """
+    asked = Placement(
+        order_no=order_no,
+        order=body,
+        coupon_ids=body.coupon_nos,
+        fingerprint=body.fingerprint,
+        locked_until=now + timedelta(seconds=body.ttl_seconds),
+    )
+    if held := hold_coupons_of_new_order(connection, body.user_id, order_no, body.coupon_nos):
+        return place(connection, now, None, asked, operator, held)
     order = hold_order(connection, body.user_id, order_no)
     if order is not None:
         if order["status"] == "redeemed":
@@ -36,13 +51,6 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
         elif order["fingerprint"] == body.fingerprint and was_closed(connection, body.user_id, order_no):
             # A lock that met the order's end, and is sent again: it holds nothing, now as before.
             return OrderChange(order, read_uses(connection, order))
-    asked = Placement(
-        order_no=order_no,
-        order=body,
-        coupon_ids=body.coupon_nos,
-        fingerprint=body.fingerprint,
-        locked_until=now + timedelta(seconds=body.ttl_seconds),
-    )
     return place(connection, now, order, asked, operator)
 
 

@@ -15,10 +15,14 @@ from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 Row = Mapping[str, Any]
 
-_ORDER = """
-    SELECT user_id, order_no, status, lock_no, fingerprint, currency, channel, lines, subtotal_minor, discount_minor,
-           payable_minor, refunded_minor, refund_count, locked_at, locked_until, released_at, release_reason,
-           payment_no, paid_at, redeemed_at, fully_returned_at
+ORDER_COLUMNS = """user_id, order_no, status, lock_no, fingerprint, currency, channel, subtotal_minor,
+           discount_minor, payable_minor, refunded_minor, refund_count, locked_at, locked_until, released_at,
+           release_reason, payment_no, paid_at, redeemed_at, fully_returned_at"""
+"""All but the lines: most callers do not look at them."""
+
+_KNOWN = "SELECT 1 FROM coupon_order WHERE user_id = :user_id AND order_no = :order_no"
+_ORDER = f"""
+    SELECT {ORDER_COLUMNS}, lines
       FROM coupon_order WHERE user_id = :user_id AND order_no = :order_no"""
 _ORDER_TYPES = {"user_id": "text", "order_no": "text"}
 
@@ -39,6 +43,16 @@ _COUPONS_TYPES = {"user_id": "text", "coupon_ids": "bigint[]"}
 
 _READ_COUPONS = PreparedStatement("read_coupons", _COUPONS, **_COUPONS_TYPES)
 _HOLD_COUPONS = PreparedStatement("hold_coupons", f"{_COUPONS} FOR NO KEY UPDATE OF c", **_COUPONS_TYPES)
+
+# What the condition asks for is looked up before the scan of coupons begins: the order is held first, as everywhere.
+_COUPONS_OF_NEW_ORDER = PreparedStatement(
+    "hold_coupons_of_new_order",
+    f"""WITH known AS ({_KNOWN} FOR NO KEY UPDATE){COUPON_WITH_RULE}
+     WHERE c.user_id = :user_id
+       AND c.coupon_id = ANY (CASE WHEN NOT EXISTS (SELECT FROM known) THEN :coupon_ids END)
+     ORDER BY c.coupon_id FOR NO KEY UPDATE OF c""",
+    **_ORDER_TYPES | _COUPONS_TYPES,
+)
 
 _USES = PreparedStatement(
     "read_uses",
@@ -73,6 +87,15 @@ def read_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]
 def hold_coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int]) -> list[Row]:
     """As ``read_coupons``, held until the transaction ends."""
     return _coupons(connection, user_id, coupon_ids, held=True)
+
+
+def hold_coupons_of_new_order(
+    connection: Connection, user_id: str, order_no: str, coupon_ids: Sequence[int]
+) -> list[Row]:
+    """``hold_order`` and ``hold_coupons`` in one, for an order that is not known: that is nearly every order when its
+    coupons are first asked for. One that is known is held, and no coupon is."""
+    arguments = {"user_id": user_id, "order_no": order_no, "coupon_ids": list(coupon_ids)}
+    return [*_COUPONS_OF_NEW_ORDER.rows(connection, arguments)]
 
 
 def _coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int], *, held: bool) -> list[Row]:

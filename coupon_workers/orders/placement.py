@@ -106,12 +106,21 @@ _REDEEM = PreparedStatement(
 )
 
 
-def place(connection: Connection, now: datetime, previous: Row | None, asked: Placement, operator: str) -> OrderChange:
-    """Lock or redeem the coupons for the order; ``previous`` is the order's row, held, released or None.
+def place(
+    connection: Connection,
+    now: datetime,
+    previous: Row | None,
+    asked: Placement,
+    operator: str,
+    held: Sequence[Row] | None = None,
+) -> OrderChange:
+    """Lock or redeem the coupons for the order; ``previous`` is the order's row, held, released or None. ``held``: the
+    coupons, where they are held already.
 
     Raises ``NotFound`` ``COUPON_NOT_FOUND``, ``Conflict`` with the first refusal of a coupon, and ``Overtaken``.
     """
-    held = hold_coupons(connection, asked.order.user_id, asked.coupon_ids)
+    if held is None:
+        held = hold_coupons(connection, asked.order.user_id, asked.coupon_ids)
     coupons = check_found(asked.coupon_ids, held)
     check_free(coupons, asked.order_no)
     discounts = apply_coupons(asked.order, [rule_of(coupon, coupon) for coupon in coupons], now)

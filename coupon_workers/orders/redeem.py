@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import CouponStatus, FlowAction
-from coupon_workers.errors import Conflict, InvalidInput, NotFound
+from coupon_workers.errors import Conflict, InvalidInput, NotFound, Overtaken
 from coupon_workers.finance.ledger_sql import booked
 from coupon_workers.orders.order_change import AWAITED, OrderChange
 from coupon_workers.orders.order_request import RedeemBody, fingerprint_of
-from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_uses
+from coupon_workers.orders.order_row import ORDER_COLUMNS, Row, hold_coupons, hold_order, read_uses
 from coupon_workers.orders.placement import Placement, place
 from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 CLOCKS_APART = timedelta(minutes=5)
 """How far ahead of ours the order centre's clock may be."""
 
+# Each step reads what the one before it changed: the order is held first, then its coupons by their numbers.
 _REDEEM = PreparedStatement(
     "redeem_coupons",
     f"""
     WITH paid AS (
         UPDATE coupon_order SET status = 'redeemed', payment_no = :payment_no, paid_at = :paid_at, redeemed_at = :now,
                updated_at = :now
-         WHERE user_id = :user_id AND order_no = :order_no AND lock_no = :lock_no AND status = :order_status
-        RETURNING 1
+         WHERE user_id = :user_id AND order_no = :order_no AND status = :order_status
+           AND (:standing_at IS NULL OR locked_until > :standing_at)
+        RETURNING {ORDER_COLUMNS}
+    ), used AS (
+        UPDATE coupon_use u SET state = 'redeemed'
+          FROM paid
+         WHERE u.user_id = :user_id AND u.order_no = :order_no AND u.lock_no = paid.lock_no AND u.state = :order_status
+        RETURNING u.coupon_id, u.template_id, u.position, u.discount_minor AS use_discount_minor,
+                  u.allocations
     ), still AS (
-        SELECT c.coupon_id FROM coupon_use u JOIN coupon c ON c.user_id = :user_id AND c.coupon_id = u.coupon_id
-         WHERE u.user_id = :user_id AND u.order_no = :order_no AND u.lock_no = :lock_no
+        SELECT c.coupon_id FROM used JOIN coupon c ON c.user_id = :user_id AND c.coupon_id = used.coupon_id
          ORDER BY c.coupon_id FOR NO KEY UPDATE OF c
     ), moved AS (
         UPDATE coupon c SET status = 'redeemed', order_no = :order_no, version = version + 1, updated_at = :now
@@ -38,31 +46,36 @@ _REDEEM = PreparedStatement(
            AND c.order_no IS NOT DISTINCT FROM :holder
         RETURNING c.user_id, c.coupon_id, c.template_id, c.version, CAST(:coupon_status AS text) AS before_status,
                   c.status, c.order_no
-    ), used AS (
-        UPDATE coupon_use SET state = 'redeemed'
-         WHERE user_id = :user_id AND order_no = :order_no AND lock_no = :lock_no AND state = :order_status
-        RETURNING coupon_id, template_id, position, discount_minor, allocations
     ), charged AS (
-        SELECT coupon_id, template_id, discount_minor AS amount_minor FROM used
-    ),{recorded(FlowAction.REDEEM, "coupon.redeemed")},{booked("redeem")}
-    SELECT coupon_id, template_id, position, discount_minor, allocations, (SELECT count(*) FROM paid) AS paid,
-           (SELECT count(*) FROM moved) AS moved,{AWAITED}
-      FROM used ORDER BY position
+        SELECT coupon_id, template_id, use_discount_minor AS amount_minor FROM used
+    ),{recorded(FlowAction.REDEEM, "coupon.redeemed")},{booked("redeem", "(SELECT currency FROM paid)")}
+    SELECT {ORDER_COLUMNS}, coupon_id, template_id, position, use_discount_minor, allocations,
+           (SELECT count(*) FROM moved) AS moved, {AWAITED}
+      FROM paid LEFT JOIN used ON true ORDER BY position
     """,
     user_id="text",
     order_no="text",
-    lock_no="integer",
     order_status="text",
+    standing_at="timestamptz",
     coupon_status="text",
     holder="text",
     payment_no="text",
     paid_at="timestamptz",
     reference="text",
-    currency="text",
     operator="text",
     request_id="text",
     now="timestamptz",
 )
+
+_STANDING = "standing"
+"""A locked order whose deadline has not passed."""
+
+
+class _Payment(NamedTuple):
+    order_no: str
+    user_id: str
+    payment_no: str
+    paid_at: datetime
 
 
 def redeem(connection: Connection, now: datetime, order_no: str, body: RedeemBody, operator: str) -> OrderChange:
@@ -76,6 +89,9 @@ def redeem(connection: Connection, now: datetime, order_no: str, body: RedeemBod
     paid_at = body.paid_at or now
     if paid_at > now + CLOCKS_APART:
         raise InvalidInput([("paid_at", "It lies in the future")])
+    payment = _Payment(order_no, body.user_id, body.payment_no, paid_at)
+    if body.order is None and (change := _redeem(connection, now, payment, _STANDING, operator)):
+        return change
     order = hold_order(connection, body.user_id, order_no)
     if order is None:
         return _redeem_directly(connection, now, order_no, body, paid_at, operator)
@@ -88,7 +104,9 @@ def redeem(connection: Connection, now: datetime, order_no: str, body: RedeemBod
     if order["status"] == "released" or order["locked_until"] <= now:
         # The coupons held when they were locked; a lock's word stands for a payment that came while it stood.
         _check_still_free(connection, order, order["locked_at"] if _in_time(order, paid_at) else now)
-    return _redeem_locked(connection, now, order, body.payment_no, paid_at, operator)
+    redeemed = _redeem(connection, now, payment, order["status"], operator)
+    assert redeemed is not None  # it is held as it was read
+    return redeemed
 
 
 def _redeem_directly(
@@ -138,30 +156,44 @@ def _check_still_free(connection: Connection, order: Row, judged_at: datetime) -
             )
 
 
-def _redeem_locked(
-    connection: Connection, now: datetime, order: Row, payment_no: str, paid_at: datetime, operator: str
-) -> OrderChange:
-    """Redeem the coupons of the order's last lock, which it holds or has let go."""
-    held = order["status"] == "locked"
+def _redeem(connection: Connection, now: datetime, payment: _Payment, status: str, operator: str) -> OrderChange | None:
+    """Redeem the coupons of the order's last lock, if the order is ``status``; None, and nothing is done, if it is not.
+
+    Raises ``Overtaken`` when the order, not held before, was locked anew while this waited for it.
+    """
+    held_as = "locked" if status == _STANDING else status
+    released = held_as == "released"
     rows = _REDEEM.rows(
         connection,
         {
-            "user_id": order["user_id"],
-            "order_no": order["order_no"],
-            "lock_no": order["lock_no"],
-            "order_status": order["status"],
-            "coupon_status": "locked" if held else "unused",
-            "holder": order["order_no"] if held else None,
-            "payment_no": payment_no,
-            "paid_at": paid_at,
-            "reference": payment_no,
-            "currency": order["currency"],
+            "user_id": payment.user_id,
+            "order_no": payment.order_no,
+            "order_status": held_as,
+            "standing_at": now if status == _STANDING else None,
+            "coupon_status": "unused" if released else "locked",
+            "holder": None if released else payment.order_no,
+            "payment_no": payment.payment_no,
+            "paid_at": payment.paid_at,
+            "reference": payment.payment_no,
             "operator": operator,
-            "request_id": payment_no,
+            "request_id": payment.payment_no,
             "now": now,
         },
     )
-    if not rows or rows[0]["paid"] != 1 or rows[0]["moved"] != len(rows):
-        raise AssertionError(f"order {order['order_no']} does not hold its coupons")
-    after = {"status": "redeemed", "payment_no": payment_no, "paid_at": paid_at, "redeemed_at": now}
-    return OrderChange(dict(order) | after, rows, rows[0]["awaited"])
+    if not rows:
+        return None
+    order, uses = rows[0], [_use(row) for row in rows if row["coupon_id"] is not None]
+    if not uses and any(use["state"] == held_as for use in read_uses(connection, order)):
+        # The statement saw the uses as they were when it began, and the order as it was when its turn had come.
+        raise Overtaken
+    if not len(uses) == order["moved"] > 0:
+        raise AssertionError(f"order {payment.order_no} does not hold its coupons")
+    return OrderChange(order, uses, order["awaited"])
+
+
+def _use(row: Row) -> Row:
+    return {
+        "coupon_id": row["coupon_id"],
+        "discount_minor": row["use_discount_minor"],
+        "allocations": row["allocations"],
+    }

@@ -18,6 +18,10 @@ from coupon_workers.runtime.settings import Settings
 IDLE_IN_TRANSACTION_MS = 30_000
 """A process that hangs inside a transaction loses it, and its locks, after this: longer than any batch takes."""
 
+PEAK_CONNECTIONS = 2
+"""Connections beyond those a process is given, made when all are at work, and kept. Were they closed when the peak is
+over, a peak that lasts would make a new one every few calls, and each plans every prepared statement anew."""
+
 CONNECT_TIMEOUT_S = 3
 POOL_WAIT_S = 5
 
@@ -79,8 +83,9 @@ def make_engine(settings: Settings, *, pool_size: int | None = None, for_front: 
     return create_engine(
         make_url(settings.database_url.get_secret_value()).set(drivername="postgresql+psycopg2"),
         poolclass=FrontPool if for_front else QueuePool,
-        pool_size=pool_size or settings.database_pool,
-        max_overflow=2,
+        pool_size=(pool_size or settings.database_pool) + PEAK_CONNECTIONS,
+        max_overflow=0,
+        pool_use_lifo=True,
         pool_timeout=POOL_WAIT_S,
         pool_pre_ping=True,
         hide_parameters=True,  # user ids and hashes have no place in a log

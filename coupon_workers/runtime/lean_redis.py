@@ -1,6 +1,6 @@
-"""A lean connection for the one hot script: a socket, hiredis, and nothing between.
+"""A lean connection for the hot commands: a socket, hiredis, and nothing between.
 
-The ordinary client spends several times the script's own cost on each command (DESIGN 13). A connection is one
+The ordinary client spends several times a command's own cost on each command (DESIGN 13). A connection is one
 thread's; after any error it is thrown away, because what is still to come over it would answer the wrong question.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -16,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import hiredis
 
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.settings import Settings
 
 _CHUNK = 16_384
 
@@ -104,6 +106,32 @@ class LeanConnection:
             for answer in self._exchange([pack(*command) for command in hello]):
                 if isinstance(answer, hiredis.ReplyError):
                     raise StoreUnavailable("Redis", str(answer))
+
+
+class LeanThreads:
+    """Lean connections to one server for the threads of a process, each with its own."""
+
+    def __init__(self, url: str, timeout_ms: int) -> None:
+        self._url = url
+        self._timeout_ms = timeout_ms
+        self._local = threading.local()
+
+    def ask(self, commands: Sequence[bytes]) -> list[Any]:
+        """As ``LeanConnection.ask``, over this thread's connection."""
+        connection: LeanConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
+        return connection.ask(commands)
+
+
+def lean_threads(settings: Settings) -> LeanThreads:
+    """Lean ways to the stock's Redis. Make them after a fork, never before.
+
+    Raises ``StoreUnavailable`` when no URL is set.
+    """
+    if settings.redis_url is None:
+        raise StoreUnavailable("Redis", "COUPON_REDIS_URL is not set and no embedded server runs")
+    return LeanThreads(settings.redis_url.get_secret_value(), settings.redis_timeout_ms)
 
 
 def _let_the_kernel_time_out(connection: socket.socket, timeout_s: float) -> None:

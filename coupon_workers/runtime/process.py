@@ -8,6 +8,7 @@ from coupon_workers.runtime.broker import make_broker
 from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.database_clock import DatabaseClock
 from coupon_workers.runtime.dramatiq_post import DramatiqPost
+from coupon_workers.runtime.lean_redis import lean_threads
 from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
@@ -32,4 +33,5 @@ def make_services(settings: Settings, *, broker: Broker | None = None) -> Servic
         post=DramatiqPost(broker) if broker else TimedPost(DramatiqPost(make_broker(settings, for_workers=False))),
         next_id=LeasedIds(client).next_id,
         clock=DatabaseClock(engine),
+        lean=lean_threads(settings),
     )

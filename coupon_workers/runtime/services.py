@@ -9,6 +9,7 @@ import redis
 from sqlalchemy import Engine
 
 from coupon_workers.runtime.clock import Clock
+from coupon_workers.runtime.lean_redis import LeanThreads
 from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.task import Post
 
@@ -18,7 +19,10 @@ NextId = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The connections and clocks of one process. Made after a fork, never shared across one."""
+    """The connections and clocks of one process. Made after a fork, never shared across one.
+
+    ``lean`` leads to the same server as ``redis``, for what is asked with nearly every call.
+    """
 
     settings: Settings
     engine: Engine
@@ -26,3 +30,4 @@ class Services:
     post: Post
     next_id: NextId
     clock: Clock
+    lean: LeanThreads

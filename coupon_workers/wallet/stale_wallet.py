@@ -7,6 +7,7 @@ from collections.abc import Collection
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.wallet.kept_wallets import forget_kept_wallet
 from coupon_workers.wallet.wallet_cache import KEEP_MS, forget_wallets
 
 _log = get_logger(__name__)
@@ -21,6 +22,9 @@ def forget_stale_wallets(services: Services, user_ids: Collection[str]) -> None:
     if not user_ids:
         return
     try:
-        forget_wallets(services.redis, user_ids)
+        if len(user_ids) == 1:  # the common change
+            forget_kept_wallet(services.lean, next(iter(user_ids)))
+        else:
+            forget_wallets(services.redis, user_ids)
     except StoreUnavailable as error:
         _log.warning("wallets_not_forgotten", users=len(user_ids), stale_ms=KEEP_MS, error=str(error))

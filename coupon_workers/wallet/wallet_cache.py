@@ -31,8 +31,6 @@ Look = tuple[bytes | None, str | None]
 
 def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
     """Forget the pages of these users, and any filling under way. Raises ``StoreUnavailable``."""
-    if len(user_ids) == 1:  # the common change, without what a pipeline costs
-        return _forget_one(client, next(iter(user_ids)))
     shards: defaultdict[int, list[str]] = defaultdict(list)
     for user_id in user_ids:
         shards[wallet_shard(user_id)].append(wallet_key(user_id))
@@ -41,13 +39,6 @@ def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
         pipeline.unlink(*keys)
     try:
         pipeline.execute()
-    except RedisError as error:
-        raise StoreUnavailable("Redis", str(error)) from error
-
-
-def _forget_one(client: redis.Redis, user_id: str) -> None:
-    try:
-        client.unlink(wallet_key(user_id))
     except RedisError as error:
         raise StoreUnavailable("Redis", str(error)) from error
 

@@ -140,14 +140,7 @@ def test_a_redis_that_does_not_answer_is_unavailable(sale: Sale) -> None:
     """Whether the claim is queued is then not known."""
     claim_id = sale.claim("ann").claim_id
     nobody = client_without_retries("unix:///nonexistent/valkey.sock", 100)
-    services = Services(
-        sale.services.settings,
-        sale.services.engine,
-        nobody,
-        sale.services.post,
-        sale.services.next_id,
-        sale.services.clock,
-    )
+    services = replace(sale.services, redis=nobody)
 
     with pytest.raises(StoreUnavailable):
         claim_status(services, claim_id)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.runtime.database import FRONT_WAITING, make_engine, transaction
+from coupon_workers.runtime.database import FRONT_WAITING, PEAK_CONNECTIONS, make_engine, transaction
 from coupon_workers.runtime.settings import Settings
 from web.context import MOST_WAITS
 from web.server import SPARE_THREADS
@@ -24,7 +24,7 @@ def test_few_threads_wait_for_a_connection(settings: Settings) -> None:
             return int(connection.exec_driver_sql("SELECT 1").scalar_one())
 
     with ThreadPoolExecutor(FRONT_WAITING) as threads, ExitStack() as held:
-        for _ in range(3):  # the pool's one, and the two more at peaks
+        for _ in range(1 + PEAK_CONNECTIONS):
             held.enter_context(engine.connect())
         waiting = [threads.submit(ask) for _ in range(FRONT_WAITING)]
         while engine.pool._places._value:  # type: ignore[attr-defined]  # the only sign that all of them wait
@@ -44,7 +44,7 @@ def test_few_threads_wait_for_a_connection(settings: Settings) -> None:
 
 def test_those_who_wait_leave_threads_to_claims(settings: Settings) -> None:
     """With all connections hanging, and all that may wait doing so."""
-    hanging = settings.database_pool + 2
+    hanging = settings.database_pool + PEAK_CONNECTIONS
 
     assert FRONT_WAITING + MOST_WAITS + hanging < SPARE_THREADS
 

@@ -9,6 +9,7 @@ import pytest
 import redis
 from pydantic import SecretStr
 
+from coupon_workers.runtime.lean_redis import lean_threads
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.kept_wallets import KeptWallets
@@ -131,7 +132,7 @@ def test_a_wallet_is_read_without_redis(sale: Sale, nobody: redis.Redis) -> None
 def test_a_lean_look_finds_what_the_ordinary_client_keeps(sale: Sale) -> None:
     """The same page, the same turns at filling; a Redis that is away is nothing kept."""
     services = sale.services
-    wallets = KeptWallets(services.settings)
+    wallets = KeptWallets(services.lean)
 
     nothing, token = wallets.look("ann")
     turn = wallets.look("ann"), kept_wallet(services.redis, "ann")
@@ -141,4 +142,4 @@ def test_a_lean_look_finds_what_the_ordinary_client_keeps(sale: Sale) -> None:
 
     away = services.settings.model_copy(update={"redis_url": SecretStr("unix:///nowhere.sock")})
     assert (None, ((None, None), (None, None)), (b"page", None)) == (nothing, turn, kept)
-    assert (None, None) == KeptWallets(away).look("ann")
+    assert (None, None) == KeptWallets(lean_threads(away)).look("ann")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def open_shop(services: Services, engine: Engine, path: Path, **columns: Any) ->
     tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
     with engine.begin() as connection:
         connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
-    own = Services(services.settings, engine, services.redis, services.post, services.next_id, services.clock)
+    own = replace(services, engine=engine)
     assert services.settings.broker_url is not None
     broker = client_without_retries(services.settings.broker_url.get_secret_value(), 2_000)
     return HistoryShop(open_sale(own, total_quantity=UNITS, **columns), broker, path / "history.jsonl")
