@@ -18,7 +18,7 @@ from bench.record import write_record
 from bench.row import RowResult
 from bench.rows import ROWS
 from bench.run import run_rows
-from bench.scale import FULL_OUTSTANDING, FULL_USERS, NORMAL, QUICK, Scale
+from bench.scale import FULL_OUTSTANDING, FULL_RECONCILED, FULL_USERS, NORMAL, QUICK, Scale
 from bench.stage import ROOT, Stage
 from bench.table import busy_warning, heading, side_table, verdict_table
 from coupon_workers.errors import CouponWorkersError
@@ -100,7 +100,12 @@ def _measure(folder: Path, scale: Scale, names: tuple[str, ...], path: Path) -> 
 def _scale(quick: bool, full: bool, rounds: int | None) -> Scale:
     scale = QUICK if quick else NORMAL
     if full:
-        scale = replace(scale, many_outstanding=FULL_OUTSTANDING, many_users=FULL_USERS)
+        scale = replace(
+            scale,
+            many_outstanding=FULL_OUTSTANDING,
+            many_users=FULL_USERS,
+            reconciled_coupons=FULL_RECONCILED,
+        )
     return replace(scale, rounds=rounds or scale.rounds)
 
 

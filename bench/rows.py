@@ -7,9 +7,11 @@ from bench import (
     claim_view_row,
     drain_row,
     durable_latency_row,
+    expiry_row,
     fanout_row,
     order_pair_row,
     outstanding_row,
+    reconciliation_row,
     wallet_row,
 )
 from bench.row import Row
@@ -25,5 +27,7 @@ ROWS: dict[str, Row] = {
         order_pair_row,
         wallet_row,
         fanout_row,
+        expiry_row,
+        reconciliation_row,
     )
 }

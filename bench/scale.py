@@ -13,7 +13,8 @@ class Scale:
     message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
     median of ``peak_runs``. ``many_outstanding`` and ``few_outstanding`` coupons lie in the two databases that
     ``outstanding_claims`` more are claimed from. ``few_users`` and ``many_users`` are the audiences of campaigns;
-    ``beside_rate`` claims a second come beside one.
+    ``beside_rate`` claims a second come beside one. ``expired_coupons`` are ended at one go, ``expired_beside`` while
+    claims come. ``reconciled_coupons`` are compared with all that belongs to them.
     """
 
     rounds: int = 5
@@ -30,6 +31,9 @@ class Scale:
     few_users: int = 10_000
     many_users: int = 300_000
     beside_rate: float = 300.0
+    expired_coupons: int = 100_000
+    expired_beside: int = 400_000
+    reconciled_coupons: int = 300_000
 
 
 NORMAL = Scale()
@@ -46,6 +50,9 @@ QUICK = Scale(
     outstanding_claims=2_000,
     few_users=1_000,
     many_users=20_000,
+    expired_coupons=20_000,
+    expired_beside=60_000,
+    reconciled_coupons=50_000,
 )
 """Shows that everything works; the numbers say little."""
 
@@ -54,3 +61,6 @@ FULL_OUTSTANDING = 10_000_000
 
 FULL_USERS = 1_000_000
 """The audience of a large campaign."""
+
+FULL_RECONCILED = 5_000_000
+"""Coupons of a large shop that a night's reconciliation looks at."""

@@ -32,6 +32,9 @@ TINY = Scale(
     few_outstanding=100,
     many_outstanding=2_000,
     outstanding_claims=100,
+    expired_coupons=2_500,
+    expired_beside=3_000,
+    reconciled_coupons=2_000,
 )
 
 
