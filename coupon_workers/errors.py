@@ -62,6 +62,14 @@ class AudienceFileError(InvalidInput):
         super().__init__([("file", message)])
 
 
+class StatementRowsError(InvalidInput):
+    """Rows of a statement break a rule; ``errors`` names the first ones, ``count`` is how many there are."""
+
+    def __init__(self, errors: list[tuple[str, str]], count: int) -> None:
+        self.count = count
+        super().__init__(errors)
+
+
 class EmbeddedServerError(CouponWorkersError):
     """An embedded server could not be started or stopped."""
 
