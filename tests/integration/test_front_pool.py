@@ -42,6 +42,22 @@ def test_few_threads_wait_for_a_connection(settings: Settings) -> None:
     engine.dispose()
 
 
+def test_connections_of_a_peak_are_kept(settings: Settings) -> None:
+    """A peak that lasts would make new ones all the time, and each would plan every statement anew."""
+    engine = make_engine(settings, pool_size=1)
+
+    def at_once() -> set[int]:
+        with ExitStack() as held:
+            connections = [held.enter_context(engine.connect()) for _ in range(1 + PEAK_CONNECTIONS)]
+            return {int(each.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()) for each in connections}
+
+    first = at_once()
+
+    assert 1 + PEAK_CONNECTIONS == len(first)
+    assert first == at_once()
+    engine.dispose()
+
+
 def test_those_who_wait_leave_threads_to_claims(settings: Settings) -> None:
     """With all connections hanging, and all that may wait doing so."""
     hanging = settings.database_pool + PEAK_CONNECTIONS

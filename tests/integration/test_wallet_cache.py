@@ -9,10 +9,13 @@ import pytest
 import redis
 from pydantic import SecretStr
 
-from coupon_workers.runtime.lean_redis import lean_threads
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.lean_redis import LeanThreads, lean_threads, pack
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
-from coupon_workers.wallet.kept_wallets import KeptWallets
+from coupon_workers.runtime.settings import Settings
+from coupon_workers.wallet.kept_wallets import KeptWallets, forget_kept_wallet
+from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 from coupon_workers.wallet.wallet_cache import forget_wallets, keep_wallet, kept_wallet
 from coupon_workers.wallet.wallet_front import first_page
 from coupon_workers.wallet.wallet_key import SHARDS, wallet_key, wallet_shard
@@ -71,6 +74,32 @@ def test_forgetting_spares_the_wallets_of_others(redis_client: redis.Redis) -> N
     forget_wallets(redis_client, [])
 
     assert [wallet_key("ann").encode()] == redis_client.keys("*wallet*")
+
+
+def test_one_wallet_is_forgotten_over_a_lean_connection(services: Services) -> None:
+    """Also when the server has closed it since: the order that changed a coupon is committed, and says so once."""
+    wallets, forgotten = KeptWallets(services.lean), []
+    for _ in range(2):
+        token = wallets.look("ann")[1]
+        assert token is not None
+        keep_wallet(services.redis, "ann", token, b"page")
+        services.redis.client_kill_filter(_type="normal", skipme=True)
+        forget_stale_wallets(services, ["ann"])
+        forgotten.append(services.redis.exists(wallet_key("ann")))
+
+    assert [0, 0] == forgotten
+
+
+def test_a_wallet_that_cannot_be_forgotten_is_told(settings: Settings) -> None:
+    """Where Redis is away, and where it answers with an error."""
+    with pytest.raises(StoreUnavailable):
+        forget_kept_wallet(LeanThreads("unix:///nowhere.sock", 100), "ann")
+
+    assert settings.redis_url is not None
+    refusing = LeanThreads(settings.redis_url.get_secret_value(), 2_000)
+    refusing.ask([pack("RESET"), pack("MULTI")])  # what is asked in a transaction is queued, not done
+    with pytest.raises(StoreUnavailable, match="QUEUED"):
+        forget_kept_wallet(refusing, "ann")
 
 
 def test_a_shards_wallets_share_a_hash_tag(redis_client: redis.Redis) -> None:

@@ -33,7 +33,7 @@ def lined_up(engine: Engine, statement: str, *acts: Act, **named: Any) -> list[A
         with row_held(engine, statement, **named):
             for act in acts:
                 futures.append(threads.submit(act))
-                assert eventually(lambda: _waiting(engine) == len(futures))
+                assert eventually(lambda: waiting(engine) == len(futures))
         return [future.exception() or future.result() for future in futures]
 
 
@@ -44,6 +44,7 @@ def code_of(outcome: Any) -> str:
     return type(outcome).__name__ if isinstance(outcome, BaseException) else "OK"
 
 
-def _waiting(engine: Engine) -> int:
+def waiting(engine: Engine) -> int:
+    """How many wait for a row, or for a transaction to end."""
     with engine.connect() as connection:
         return int(connection.scalar(_WAITING) or 0)

@@ -82,8 +82,21 @@ def test_with_debug_every_claim_has_a_line(
         ("/v1/queues", "403 FORBIDDEN", "info"),
     ],
 )
-def test_probes_and_what_was_read_are_told_with_debug_only(lines: Lines, path: str, status: str, level: str) -> None:
-    """They come by the thousand; a read that was refused has its line, and so has every write."""
-    ask("GET", path, status)
+def test_probes_and_what_was_read_are_told_with_debug_only(
+    lines: Lines,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    status: str,
+    level: str,
+) -> None:
+    """They come by the thousand; what was refused has its line in any case."""
+    monkeypatch.setattr(logging.getLogger("web.access"), "disabled", False)
 
-    assert [level] == [told for told, _ in lines]
+    ask("GET", path, status)
+    without_debug = [told for told, _ in lines]
+    with caplog.at_level(logging.DEBUG):
+        ask("GET", path, status)
+
+    assert ([] if level == "debug" else [level]) == without_debug
+    assert [*without_debug, level] == [told for told, _ in lines]
