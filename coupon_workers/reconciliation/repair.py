@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
 from coupon_workers.reconciliation.kind import FindingState
 from coupon_workers.reconciliation.repair_name import AUTOMATIC, RepairName
+from coupon_workers.reconciliation.safe_repair import SAFE_REPAIRS, SafeRepair
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -21,11 +22,7 @@ from coupon_workers.runtime.structured_log import get_logger
 Row = Mapping[str, Any]
 """A row of ``recon_finding``."""
 
-Repair = Callable[[Connection, Services, Row, datetime, str], dict[str, Any]]
-"""Mends what a finding says, in the caller's transaction, and tells what it did. Raises ``Conflict`` or ``NotFound``
-when things no longer stand as they were found."""
-
-REPAIRS: dict[RepairName, Repair] = {}
+REPAIRS: dict[RepairName, SafeRepair] = {**SAFE_REPAIRS}
 
 OPERATOR = "reconciliation"
 """Who repairs what is safe."""
@@ -84,7 +81,10 @@ def repair_finding(
         check_open(finding)
         if finding["repair"] is None:
             raise Conflict("NO_REPAIR", "nothing is proposed for it: mend it by hand, then ignore it")
-        outcome = REPAIRS[RepairName(finding["repair"])](connection, services, finding, now, operator)
+        try:
+            outcome = REPAIRS[RepairName(finding["repair"])](connection, services, finding, now, operator)
+        except NotFound as error:  # the finding is there; what it speaks of is not
+            raise Conflict(error.code, str(error)) from error
         end_finding(connection, finding_id, state, now, operator, comment, outcome)
         crash_point("repair.before_commit")
 
@@ -136,7 +136,7 @@ def _repair_safely(services: Services, finding_id: int) -> bool:
     """Whether it was repaired. One finding's trouble must not keep the others from being repaired."""
     try:
         repair_finding(services, finding_id, FindingState.REPAIRED, OPERATOR)
-    except (Conflict, NotFound) as error:
+    except Conflict as error:
         outcome = {"refused": error.code, "detail": str(error)}
         with transaction(services.engine) as connection:
             connection.execute(_REFUSED, {"finding_id": finding_id, "outcome": json.dumps(outcome)})

@@ -1,0 +1,159 @@
+"""What a run finds it repairs, if it is safe: once, with a trace (DESIGN 3.8, 10)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from coupon_workers.errors import Conflict
+from coupon_workers.reconciliation.decision import approve_finding
+from coupon_workers.reconciliation.kind import FindingState, ReconKind
+from coupon_workers.reconciliation.repair import repair_finding, repair_safe_findings
+from coupon_workers.reconciliation.repair_name import RepairName
+from coupon_workers.reconciliation.run import reconcile_due
+from coupon_workers.reconciliation.run_retention import forget_runs
+from coupon_workers.reconciliation.run_sweep import BROKEN_OFF, sweep_reconciliations
+from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.task import Task, run_reconciliation
+from tests.conftest import PostBox
+from tests.support.reconciling import CLERK, ReconDesk, difference
+from tests.support.sale import Sale, open_sale
+
+
+@pytest.fixture
+def desk(services: Services) -> ReconDesk:
+    """A clerk at the machine's time: the template's books are of now."""
+    return ReconDesk(services, datetime.now(UTC) + timedelta(minutes=1))
+
+
+@pytest.fixture
+def sale(services: Services) -> Sale:
+    """A template with three coupons out."""
+    sale = open_sale(services, total_quantity=10)
+    sale.claim_each(["u1", "u2", "u3"])
+    sale.drain()
+    return sale
+
+
+def _drift(desk: ReconDesk, sale: Sale, by: int) -> None:
+    desk.execute(
+        "UPDATE coupon_template SET issued_quantity = issued_quantity + :by WHERE template_id = :id",
+        by=by, id=sale.template_id,
+    )  # fmt: skip
+
+
+def test_a_counter_that_drifted_is_set_right_by_itself(desk: ReconDesk, sale: Sale) -> None:
+    """The finding says what was there, what is there now, who did it; the next run finds nothing."""
+    _drift(desk, sale, 2)
+
+    [finding] = desk.reconcile(ReconKind.STOCK)
+    again = desk.later(hours=1).reconcile(ReconKind.STOCK)
+
+    assert ("issued_counter_differs", RepairName.RECOUNT_TEMPLATE, True) == (
+        finding.finding_class, finding.repair, finding.automatic,
+    )  # fmt: skip
+    assert (FindingState.REPAIRED, "reconciliation") == (finding.state, finding.decided_by)
+    assert finding.outcome and finding.closed_at
+    assert ([], 3) == (again, sale.books["issued_quantity"])
+
+
+def test_a_finding_is_repaired_once_however_many_try(desk: ReconDesk, sale: Sale) -> None:
+    """The others find it repaired, and leave the template alone."""
+    _drift(desk, sale, 2)
+    run_id = desk.ask(ReconKind.STOCK)
+    desk.reconcile(ReconKind.STOCK)
+    [finding] = desk.findings()
+    _drift(desk, sale, -1)
+
+    with ThreadPoolExecutor(4) as pool:
+        repairs = [
+            pool.submit(repair_finding, desk.services, int(finding.finding_id), FindingState.REPAIRED, "another")
+            for _ in range(4)
+        ]
+    for repair in repairs:
+        repair.result()
+
+    assert 0 == repair_safe_findings(desk.services, run_id)
+    assert [finding] == desk.findings()
+    assert 2 == sale.books["issued_quantity"]
+
+
+def test_what_differs_again_in_the_same_way_waits_for_a_person(desk: ReconDesk, sale: Sale) -> None:
+    """Its repair did not mend the cause: it is not repaired again and again."""
+    _drift(desk, sale, 2)
+    desk.reconcile(ReconKind.STOCK)
+    _drift(desk, sale, 2)
+
+    [second] = desk.later(hours=1).reconcile(ReconKind.STOCK)
+    approved = approve_finding(desk.services, int(second.finding_id), CLERK, "the cause is mended")
+
+    assert (FindingState.OPEN, True) == (second.state, second.automatic)
+    assert (FindingState.APPROVED, CLERK, "the cause is mended") == (
+        approved.state, approved.decided_by, approved.comment,
+    )  # fmt: skip
+    assert 3 == sale.books["issued_quantity"]
+    assert approved == approve_finding(desk.services, int(second.finding_id), "another", None)
+
+
+def test_a_repair_that_is_refused_leaves_its_finding_open(desk: ReconDesk, sale: Sale) -> None:
+    """With the reason, and without a change; a person who approves it is told the same."""
+    lock = difference(
+        "a coupon of u1", "coupon_held_by_no_order", repair=RepairName.FREE_COUPON, user_id="u1", order_no="O-1",
+        coupon_id=5, template_id=sale.template_id,
+    )  # fmt: skip
+    run = desk.record([lock], ReconKind.STATE)
+
+    repaired = repair_safe_findings(desk.services, int(run.run_id))
+
+    [finding] = desk.findings()
+    assert (0, FindingState.OPEN) == (repaired, finding.state)
+    assert finding.outcome and "COUPON_NOT_FOUND" == finding.outcome["refused"]
+    with pytest.raises(Conflict) as refusal:
+        approve_finding(desk.services, int(finding.finding_id), CLERK, None)
+    assert "COUPON_NOT_FOUND" == refusal.value.code
+    assert [finding] == desk.findings()
+
+
+def test_scheduled_runs_happen_once_for_each_logical_instant(desk: ReconDesk, sale: Sale) -> None:
+    """The task may come twice, or be sent again after a crash."""
+    logical_at = desk.now - timedelta(minutes=5)
+
+    for _ in range(2):
+        for kind in (ReconKind.STOCK, ReconKind.STATE, ReconKind.BATCHES):
+            reconcile_due(desk.services, kind, logical_at)
+
+    assert [("batches", "done", 1), ("state", "done", 1), ("stock", "done", 1)] == desk.rows(
+        "SELECT kind, status, attempt_count FROM recon_run ORDER BY kind"
+    )
+
+
+def test_forgotten_runs_are_sent_again(desk: ReconDesk, post: PostBox) -> None:
+    """Those that nobody began, and those whose worker died; not those that are under way or done."""
+    run_id = desk.ask(ReconKind.STOCK)
+
+    soon = sweep_reconciliations(desk.services)
+    late = sweep_reconciliations(desk.later(minutes=2).services)
+    desk.execute("UPDATE recon_run SET status = 'running', started_at = :now", now=desk.now)
+    begun = sweep_reconciliations(desk.later(minutes=2).services)
+    died = sweep_reconciliations(desk.later(seconds=int(BROKEN_OFF.total_seconds())).services)
+    desk.reconcile(ReconKind.STOCK, as_of=datetime.now(UTC))
+
+    assert (0, 1, 0, 1) == (soon, late, begun, died)
+    assert [run_reconciliation(run_id)] * 2 == [task for task in post.sent if isinstance(task, Task)]
+
+
+def test_runs_are_forgotten_and_findings_are_not(desk: ReconDesk, sale: Sale) -> None:
+    """After ninety days, also when it is asked twice."""
+    _drift(desk, sale, 2)
+    desk.reconcile(ReconKind.STOCK)
+
+    kept = forget_runs(desk.services, desk.now + timedelta(days=89))
+    gone = [forget_runs(desk.services, desk.now + timedelta(days=91)) for _ in range(2)]
+
+    assert (0, [1, 0]) == (kept, gone)
+    assert [(0, 0, 1)] == desk.rows(
+        "SELECT (SELECT count(*) FROM recon_run), (SELECT count(*) FROM recon_run_finding),"
+        " (SELECT count(*) FROM recon_finding)"
+    )
