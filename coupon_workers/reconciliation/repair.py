@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
 from coupon_workers.reconciliation.kind import FindingState
+from coupon_workers.reconciliation.money_repair import book_difference, redeem_order, refund_order, release_order
 from coupon_workers.reconciliation.repair_name import AUTOMATIC, RepairName
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
@@ -25,7 +26,12 @@ Repair = Callable[[Connection, Services, Row, datetime, str], dict[str, Any]]
 """Mends what a finding says, in the caller's transaction, and tells what it did. Raises ``Conflict`` or ``NotFound``
 when things no longer stand as they were found."""
 
-REPAIRS: dict[RepairName, Repair] = {}
+REPAIRS: dict[RepairName, Repair] = {
+    RepairName.REDEEM_ORDER: redeem_order,
+    RepairName.REFUND_ORDER: refund_order,
+    RepairName.RELEASE_ORDER: release_order,
+    RepairName.BOOK_ADJUSTMENT: book_difference,
+}
 
 OPERATOR = "reconciliation"
 """Who repairs what is safe."""
