@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
 from coupon_workers.reconciliation.kind import FindingState
+from coupon_workers.reconciliation.money_repair import book_amount, redeem_order, refund_order
 from coupon_workers.reconciliation.repair_name import AUTOMATIC, RepairName
 from coupon_workers.reconciliation.safe_repair import SAFE_REPAIRS, SafeRepair
 from coupon_workers.runtime.crash_point import crash_point
@@ -22,7 +23,12 @@ from coupon_workers.runtime.structured_log import get_logger
 Row = Mapping[str, Any]
 """A row of ``recon_finding``."""
 
-REPAIRS: dict[RepairName, SafeRepair] = {**SAFE_REPAIRS}
+REPAIRS: dict[RepairName, SafeRepair] = {
+    **SAFE_REPAIRS,
+    RepairName.REDEEM_ORDER: redeem_order,
+    RepairName.REFUND_ORDER: refund_order,
+    RepairName.BOOK_ADJUSTMENT: book_amount,
+}
 
 OPERATOR = "reconciliation"
 """Who repairs what is safe."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from hashlib import sha256
 from typing import BinaryIO
 
@@ -13,6 +13,8 @@ from sqlalchemy import Connection, text
 from coupon_workers.campaigns.audience_text import BLOCK_BYTES, AudienceText, read_blocks
 from coupon_workers.campaigns.copy_in import copy_in
 from coupon_workers.errors import InvalidInput, StatementRowsError
+from coupon_workers.reconciliation.kind import ReconKind
+from coupon_workers.reconciliation.run import ask_run
 from coupon_workers.reconciliation.statement_csv import BadLine, read_statement
 from coupon_workers.reconciliation.statement_reading import Statement, read_latest, read_whole
 from coupon_workers.reconciliation.statement_row import StatementRow
@@ -61,6 +63,11 @@ _ROWS = text(f"""
     SELECT :day, :revision, {_COLUMNS} FROM stated_row ORDER BY user_id, order_no
 """)
 
+_AROUND = text("""
+    SELECT DISTINCT business_date FROM order_statement
+     WHERE business_date BETWEEN CAST(:day AS date) - 1 AND CAST(:day AS date) + 1 ORDER BY business_date
+""")
+
 _HEADER = text("""
     INSERT INTO order_statement (business_date, revision, row_count, fingerprint, received_by, received_at)
     VALUES (:day, :revision, :rows, :fingerprint, :operator, :now)
@@ -85,7 +92,8 @@ class _BadLines:
 def take_statement(services: Services, day: date, content: BinaryIO, operator: str) -> Statement:
     """Take the statement of ``day`` from a seekable CSV file: the day's next revision, or nothing at all.
 
-    The bytes of the latest revision again are answered as it stands. Of two at once one comes after the other. Raises
+    The bytes of the latest revision again are answered as it stands. Of two at once one comes after the other. What it
+    says is then compared with the day's orders. Raises
     ``InvalidInput`` for a day that has begun nowhere; ``AudienceFileError`` for a file that cannot be read;
     ``StatementRowsError`` naming ``NAMED_ROWS`` bad rows by ``line.<number>.<field>``; ``StoreUnavailable``.
     """
@@ -104,7 +112,20 @@ def take_statement(services: Services, day: date, content: BinaryIO, operator: s
             # Its instant is taken last: a look as of a moment before has not seen it.
             connection.execute(_HEADER, named | {"now": services.clock()})
             log.info("statement_taken", day=str(day), revision=revision, rows=rows, by=operator)
-        return read_whole(connection, day)
+        whole = read_whole(connection, day)
+    _have_compared(services, day, datetime.fromisoformat(whole.received_at), operator)
+    return whole
+
+
+def _have_compared(services: Services, day: date, as_of: datetime, operator: str) -> None:
+    """The day, and its neighbours that have a statement: their orders around midnight may be in this one.
+
+    As of the moment at which it came: a file that is sent again, because nobody answered, is compared once.
+    """
+    with transaction(services.engine) as connection:
+        days = connection.scalars(_AROUND, {"day": day}).all()
+    for each in days:
+        ask_run(services, services.next_id(0), ReconKind.ORDERS, as_of, each, operator)
 
 
 def _fingerprint(content: BinaryIO) -> bytes:
