@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-_ALL_ROWS = """
+ALL_ROWS = """
     SELECT template_id, count(*) AS issued,
            sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE template_id = ANY(CAST(:warm AS bigint[]))) AS takers
       FROM coupon WHERE source <> 'transfer' GROUP BY template_id
@@ -75,7 +75,7 @@ def read_books(connection: Connection, template_ids: Collection[int] | None, war
     ``warm``."""
     named: dict[str, Any] = {"warm": sorted(warm), "template_ids": sorted(template_ids or ())}
     every = template_ids is None
-    rows = {row.template_id: row for row in connection.execute(text(_ALL_ROWS if every else _SOME_ROWS), named)}
+    rows = {row.template_id: row for row in connection.execute(text(ALL_ROWS if every else _SOME_ROWS), named)}
     rejected = {
         row.template_id: row.rejected
         for row in connection.execute(text(_ALL_REJECTED if every else _SOME_REJECTED), named)
