@@ -97,7 +97,7 @@ def _claims(front: Front, *, sweep: bool) -> Numbers:
         if sweep:
             world.services.post.send(expire_coupons_task())
             deadline_s = time.monotonic() + _PATIENCE_S
-            while not world.number(f"SELECT count(*) FROM ({_EXPIRED_SOME}) AS some"):
+            while not world.number(f"SELECT count(*) FROM ({_EXPIRED_SOME}) AS begun"):
                 if time.monotonic() > deadline_s:
                     raise BenchFailure("the sweep does not begin")
                 time.sleep(_LOOK_EVERY_S)

@@ -11,15 +11,21 @@ from sqlalchemy import Connection, text
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.reconciliation.difference import MOST, Difference, Reading
 from coupon_workers.reconciliation.repair_name import RepairName
+from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
 
 STUCK = timedelta(minutes=15)
 """The sweep of the batches sends again what has not moved for seconds."""
 
-_ISSUED = text(
-    "SELECT batch_no, template_id, count(*) AS issued FROM coupon WHERE source = 'batch' GROUP BY batch_no, template_id"
-)
+_GIVEN = text(f"""
+    SELECT source, batch_no, template_id, count(*) AS coupons FROM coupon WHERE {GIVEN}
+     GROUP BY source, batch_no, template_id
+""")
+_HOLDERS = text(f"""
+    SELECT template_id, sum(kept) AS kept, sum(has_left) AS has_left, sum(due) AS due, sum(given) AS given
+      FROM ({HOLDERS}) AS holder GROUP BY template_id
+""")
 
 # Whoever got a coupon or was refused stands before his shard's cursor. Refusals are forgotten long after a batch's end.
 _BATCHES = text("""
@@ -36,12 +42,8 @@ _BATCHES = text("""
      ORDER BY b.batch_id
 """)
 _TEMPLATES = text("""
-    SELECT t.template_id, t.total_quantity, t.issued_quantity, t.reserved_quantity, t.granted_quantity
-      FROM coupon_template t
-     WHERE t.created_at <= :as_of
-       AND (t.reserved_quantity > 0 OR t.granted_quantity > 0
-            OR EXISTS (SELECT FROM issue_batch b WHERE b.template_id = t.template_id))
-     ORDER BY t.template_id
+    SELECT template_id, total_quantity, issued_quantity, reserved_quantity, granted_quantity
+      FROM coupon_template WHERE created_at <= :as_of ORDER BY template_id
 """)
 
 _HAS_UNITS = ("running", "paused")
@@ -66,7 +68,13 @@ class _Case:
         self.as_of = as_of
         self.batches = connection.execute(_BATCHES).all()
         self.templates = connection.execute(_TEMPLATES, {"as_of": as_of}).all()
-        self.issued = {(row.batch_no, row.template_id): int(row.issued) for row in connection.execute(_ISSUED)}
+        self.issued: Counter[tuple[str, int]] = Counter()
+        self.granted: Counter[int] = Counter()
+        for row in connection.execute(_GIVEN):
+            self.granted[row.template_id] += row.coupons
+            if row.source == "batch":
+                self.issued[row.batch_no, row.template_id] = row.coupons
+        self.holders = {row.template_id: row for row in connection.execute(_HOLDERS)}
 
     def strays(self) -> list[Difference]:
         """Coupons that say they are of a batch which is not there, or is of another template."""
@@ -104,26 +112,14 @@ class _Case:
 
     def of_templates(self) -> list[Difference]:
         """What a template's counters contradict, unless its batches contradict their coupons as much."""
-        kept: Counter[int] = Counter()
-        every: Counter[int] = Counter()
-        due: Counter[int] = Counter()
-        booked: Counter[int] = Counter()
-        for batch in self.batches:
-            every[batch.template_id] += batch.left_quantity
-            if batch.status in _HAS_UNITS:
-                kept[batch.template_id] += batch.left_quantity
-                due[batch.template_id] += batch.reserved_quantity - batch.issued_count
-            booked[batch.template_id] += batch.issued_count
-        granted: Counter[int] = Counter()
-        for (_, template_id), count in self.issued.items():
-            granted[template_id] += count
         found = []
         for row in self.templates:
-            template_id = row.template_id
-            if row.reserved_quantity not in (kept[template_id], every[template_id], due[template_id]):
-                found.append(self._counter("reserved", row, row.reserved_quantity, kept[template_id]))
-            if row.granted_quantity not in (granted[template_id], booked[template_id]):
-                found.append(self._counter("granted", row, row.granted_quantity, granted[template_id]))
+            held, granted = self.holders.get(row.template_id), self.granted[row.template_id]
+            kept, given = (held.kept, held.given) if held else (0, 0)
+            if row.reserved_quantity not in ((held.kept, held.has_left, held.due) if held else (0,)):
+                found.append(self._counter("reserved", row, row.reserved_quantity, int(kept)))
+            if row.granted_quantity not in (granted, given):
+                found.append(self._counter("granted", row, row.granted_quantity, granted))
         return found
 
     def _counter(self, name: str, row: Any, counter: int, rows: int) -> Difference:
@@ -131,7 +127,7 @@ class _Case:
         return Difference(
             finding_class=f"{name}_counter_differs",
             subject=f"template {row.template_id} {name}",
-            evidence={"counter": counter, "batches" if name == "reserved" else "coupons": rows},
+            evidence={"counter": counter, "set_aside" if name == "reserved" else "coupons": rows},
             repair=RepairName.RECOUNT_TEMPLATE if fits else None,
             template_id=row.template_id,
         )
@@ -168,7 +164,7 @@ class _Case:
         return batch.status in ("staging", "running") and batch.updated_at <= self.as_of - STUCK and not waits
 
     def _issued_of(self, batch: Any) -> int:
-        return self.issued.get((str(batch.batch_id), batch.template_id), 0)
+        return self.issued[str(batch.batch_id), batch.template_id]
 
     def _missing(self) -> Counter[int]:
         missing: Counter[int] = Counter()

@@ -28,30 +28,30 @@ LEFT = """
          THEN hashtextextended(from_status, coupon_id # (CAST(flow_no - 1 AS bigint) << 48)) ELSE 0 END"""
 END = "hashtextextended(status, coupon_id # (CAST(version AS bigint) << 48))"
 
-_COUPONS = text(f"""
+COUPONS = text(f"""
     SELECT count(*) AS coupons, sum({END}) AS ends,
            sum(hashtextextended(order_no, hashtextextended(status, coupon_id))) FILTER (WHERE order_no IS NOT NULL)
            AS orders
       FROM coupon
 """)
-_FLOW = text(f"""
+FLOW = text(f"""
     SELECT sum({REACHED}) AS reached, sum({LEFT}) FILTER (WHERE from_status IS NOT NULL) AS left_behind,
            count(*) FILTER (WHERE {ILLEGAL}) AS illegal
       FROM coupon_flow
 """)
-_LIVE = text("""
+LIVE = text("""
     SELECT sum(hashtextextended(order_no, hashtextextended(state, coupon_id))) AS orders
       FROM coupon_use WHERE state IN ('locked', 'redeemed')
 """)
 
 # Amounts times a hash: a discount that is booked in parts sums to the same.
 _OWNER = "CAST(hashtext(order_no) # hashint8(coupon_id) AS numeric)"
-_OWED = text(f"""
+OWED = text(f"""
     SELECT sum(discount_minor * {_OWNER}) FILTER (WHERE state IN ('redeemed', 'returned')) AS redeemed,
            sum(reversed_minor * {_OWNER}) AS reversed
       FROM coupon_use
 """)
-_BOOKED = text(f"""
+BOOKED = text(f"""
     SELECT sum(amount_minor * {_OWNER}) FILTER (WHERE kind = 'redeem') AS redeemed,
            sum(amount_minor * {_OWNER}) FILTER (WHERE kind = 'refund') AS reversed
       FROM ledger_entry
@@ -70,10 +70,10 @@ class StateSums:
 
 def read_state_sums(connection: Connection) -> StateSums:
     """Add everything up, in the connection's snapshot."""
-    coupons = connection.execute(_COUPONS).one()
-    flow = connection.execute(_FLOW).one()
-    live = connection.execute(_LIVE).one()
-    owed, booked = connection.execute(_OWED).one(), connection.execute(_BOOKED).one()
+    coupons = connection.execute(COUPONS).one()
+    flow = connection.execute(FLOW).one()
+    live = connection.execute(LIVE).one()
+    owed, booked = connection.execute(OWED).one(), connection.execute(BOOKED).one()
     return StateSums(
         coupons.coupons,
         (coupons.ends or 0) == (flow.reached or 0) - (flow.left_behind or 0) and not flow.illegal,

@@ -9,7 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-_ALL_ROWS = """
+from coupon_workers.reconciliation.unit_holders import HOLDERS
+
+ALL_ROWS = """
     SELECT template_id, count(*) AS issued,
            sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE template_id = ANY(CAST(:warm AS bigint[]))) AS takers
       FROM coupon WHERE source <> 'transfer' GROUP BY template_id
@@ -27,18 +29,15 @@ _SOME_REJECTED = """
 """
 _OF_SOME = "WHERE t.template_id = ANY(CAST(:template_ids AS bigint[]))"
 
-# Steps of campaigns that the gate has not been told of, as far as anyone knows.
-_COUNTERS = """
+# ``uncounted``: steps of campaigns that the gate has not been told of, as far as anyone knows.
+_COUNTERS = f"""
     SELECT t.template_id, t.created_at, t.version, t.total_quantity, t.issued_quantity, t.rejected_quantity,
-           t.reserved_quantity, t.granted_quantity, coalesce(b.kept, 0) AS kept,
-           coalesce(b.uncounted, false) AS uncounted
+           t.reserved_quantity, t.granted_quantity, coalesce(h.kept, 0) AS kept, u.template_id IS NOT NULL AS uncounted
       FROM coupon_template t
-      LEFT JOIN (SELECT template_id,
-                        sum(CASE WHEN status IN ('running', 'paused') THEN left_quantity ELSE 0 END) AS kept,
-                        bool_or(EXISTS (SELECT FROM issue_shard s
-                                         WHERE s.batch_id = issue_batch.batch_id AND s.gate_cursor < s.cursor))
-                        AS uncounted
-                   FROM issue_batch GROUP BY template_id) AS b USING (template_id)
+      LEFT JOIN (SELECT template_id, sum(kept) AS kept FROM ({HOLDERS}) AS holder GROUP BY template_id) AS h
+           USING (template_id)
+      LEFT JOIN (SELECT DISTINCT b.template_id FROM issue_shard s JOIN issue_batch b USING (batch_id)
+                  WHERE s.gate_cursor < s.cursor) AS u USING (template_id)
 """
 
 
@@ -75,7 +74,7 @@ def read_books(connection: Connection, template_ids: Collection[int] | None, war
     ``warm``."""
     named: dict[str, Any] = {"warm": sorted(warm), "template_ids": sorted(template_ids or ())}
     every = template_ids is None
-    rows = {row.template_id: row for row in connection.execute(text(_ALL_ROWS if every else _SOME_ROWS), named)}
+    rows = {row.template_id: row for row in connection.execute(text(ALL_ROWS if every else _SOME_ROWS), named)}
     rejected = {
         row.template_id: row.rejected
         for row in connection.execute(text(_ALL_REJECTED if every else _SOME_REJECTED), named)

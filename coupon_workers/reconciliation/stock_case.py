@@ -27,10 +27,11 @@ FORGOTTEN = timedelta(minutes=1)
 
 @dataclass
 class Verdict:
-    """``unjudged`` subjects did not hold still. ``may_change``: two stores are not read at one instant, so what seems
-    to differ between them is looked at again."""
+    """``differences`` within the database's one snapshot; those ``between`` the stores, which are not read at one
+    instant: what seems to differ is looked at again. ``unjudged`` subjects did not hold still, or are explained."""
 
     differences: list[Difference] = field(default_factory=list)
+    between: list[Difference] = field(default_factory=list)
     unjudged: set[str] = field(default_factory=set)
     may_change: bool = False
 
@@ -51,18 +52,17 @@ class StockCase:
         if self.gate is None:
             verdict.differences += [*self._over_issued(), *self._issued()]
             return verdict
-        between = [*self._lost(self.gate), *self._forgotten(self.gate)]
+        verdict.between += [*self._lost(self.gate), *self._forgotten(self.gate)]
         if over_issued := list(self._over_issued()):
             verdict.differences += over_issued
             verdict.unjudged |= {self._subject("gate"), self._subject("takers")}
         elif self.steady:
-            between += self._judge_steady(self.gate, verdict)
+            verdict.between += self._judge_steady(self.gate, verdict)
         else:
             verdict.unjudged |= {self._subject("gate"), self._subject("takers")}
             if self.books.issued != self.books.counters.issued:
                 verdict.unjudged.add(self._subject())
-        verdict.differences += between
-        verdict.may_change = bool(between or verdict.unjudged) and not over_issued
+        verdict.may_change = bool(verdict.between) or not self.steady
         return verdict
 
     def _judge_steady(self, gate: GateBooks, verdict: Verdict) -> list[Difference]:

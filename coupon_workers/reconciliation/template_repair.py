@@ -16,6 +16,7 @@ from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.reconciliation.gate_books import lost_claims
+from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import expire_coupons, preheat_template, settle_claims
 
@@ -37,12 +38,11 @@ _GIVE_BACK = text("""
      WHERE template_id = :template_id AND status NOT IN ('running', 'paused') AND left_quantity > 0
 """)
 
-_ROWS = text("""
+_ROWS = text(f"""
     SELECT (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source <> 'transfer') AS issued,
-           (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source = 'batch') AS granted,
+           (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,
            (SELECT count(*) FROM claim_rejection WHERE template_id = :template_id) AS rejected,
-           (SELECT coalesce(sum(left_quantity), 0) FROM issue_batch
-             WHERE template_id = :template_id AND status IN ('running', 'paused')) AS reserved
+           (SELECT coalesce(sum(kept), 0) FROM ({HOLDERS}) AS holder WHERE template_id = :template_id) AS reserved
 """)
 _SET = text("""
     UPDATE coupon_template SET issued_quantity = :issued, rejected_quantity = :rejected, reserved_quantity = :reserved,
