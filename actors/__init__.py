@@ -27,6 +27,7 @@ class _EndWithMaster(dramatiq.Middleware):
 broker.add_middleware(_EndWithMaster())
 
 from actors import (  # noqa: E402 - after the broker is set
+    archive_coupons,
     close_day,
     deliver_messages,
     expire_coupons,
@@ -47,6 +48,7 @@ from actors import (  # noqa: E402 - after the broker is set
 )
 
 __all__ = [
+    "archive_coupons",
     "broker",
     "close_day",
     "deliver_messages",

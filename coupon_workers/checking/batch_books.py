@@ -14,7 +14,7 @@ _DIFFERENT = """
     SELECT b.batch_id, b.status, b.issued_count, b.refused_count, b.left_quantity, b.reserved_quantity, b.row_count,
            b.invalid_count + b.duplicate_count + b.audience_count AS rows,
            b.audience_count, coalesce(s.members, 0) AS members, coalesce(s.moved, 0) AS moved,
-           coalesce(c.issued, 0) AS issued, coalesce(f.refused, 0) AS refused
+           coalesce(c.issued, 0) + b.archived_count AS issued, coalesce(f.refused, 0) AS refused
       FROM issue_batch b
       LEFT JOIN (SELECT batch_no, count(*) AS issued FROM coupon WHERE source = 'batch' GROUP BY batch_no) AS c
            ON c.batch_no = CAST(b.batch_id AS text)
@@ -22,7 +22,7 @@ _DIFFERENT = """
                   WHERE reason NOT IN ('INVALID', 'DUPLICATE') GROUP BY batch_id) AS f USING (batch_id)
       LEFT JOIN (SELECT batch_id, sum(member_count) AS members, sum(cursor) AS moved FROM issue_shard
                   GROUP BY batch_id) AS s USING (batch_id)
-     WHERE b.issued_count <> coalesce(c.issued, 0)
+     WHERE b.issued_count <> coalesce(c.issued, 0) + b.archived_count
         OR (b.records = 'kept' AND b.refused_count <> coalesce(f.refused, 0))
         OR b.issued_count + b.refused_count <> coalesce(s.moved, 0)
         OR b.audience_count <> coalesce(s.members, 0)
@@ -35,13 +35,14 @@ _DIFFERENT = """
 
 _OF_TEMPLATES = """
     SELECT t.template_id, t.reserved_quantity, t.granted_quantity,
-           coalesce(b.kept, 0) AS kept, coalesce(c.granted, 0) AS granted
+           coalesce(b.kept, 0) AS kept, coalesce(c.granted, 0) + t.archived_granted_quantity AS granted
       FROM coupon_template t
       LEFT JOIN (SELECT template_id, sum(left_quantity) AS kept FROM issue_batch
                   WHERE status IN ('running', 'paused') GROUP BY template_id) AS b USING (template_id)
       LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source = 'batch'
                   GROUP BY template_id) AS c USING (template_id)
-     WHERE t.reserved_quantity <> coalesce(b.kept, 0) OR t.granted_quantity <> coalesce(c.granted, 0)
+     WHERE t.reserved_quantity <> coalesce(b.kept, 0)
+        OR t.granted_quantity <> coalesce(c.granted, 0) + t.archived_granted_quantity
      ORDER BY t.template_id LIMIT :breach_limit
 """
 

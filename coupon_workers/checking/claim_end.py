@@ -1,4 +1,4 @@
-"""How claims ended, as the database knows it: the coupon row or the rejection row of each claim id."""
+"""How claims ended, as the database knows it: each has a coupon row, archived or not, or a rejection row."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ CHUNK = 5_000
 _ENDS = text("""
     SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state
       FROM coupon WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))
+     UNION ALL
+    SELECT coupon_id, template_id, user_id, request_id, 'issued'
+      FROM coupon_archive WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))
      UNION ALL
     SELECT claim_id, template_id, user_id, request_id, reason
       FROM claim_rejection WHERE claim_id = ANY(CAST(:claim_ids AS bigint[]))

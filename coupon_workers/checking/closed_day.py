@@ -31,6 +31,11 @@ _MONEY = f"""
      ORDER BY business_date, template_id, currency LIMIT :breach_limit
 """
 
+_STEPS = """SELECT c.template_id, c.source, f.action, f.at
+                      FROM {flow} f JOIN {coupon} c USING (user_id, coupon_id)
+                     WHERE f.at >= (SELECT min(business_date) - 1 FROM daily_close WHERE status = 'closed')
+                       AND f.at < (SELECT max(business_date) + 2 FROM daily_close WHERE status = 'closed')"""
+
 # Nothing is read when nothing is closed: a local day lies within a day of UTC's. OFFSET and LIMIT:
 # as in finance/close_sql.py.
 _COUNTS = f"""
@@ -42,10 +47,8 @@ _COUNTS = f"""
                    sum(CASE WHEN action = 'redeem' THEN 1 ELSE 0 END) AS redeemed,
                    sum(CASE WHEN action = 'refund' THEN 1 ELSE 0 END) AS returned,
                    sum(CASE WHEN action = 'expire' THEN 1 ELSE 0 END) AS expired
-              FROM (SELECT c.template_id, c.source, f.action, f.at
-                      FROM coupon_flow f JOIN coupon c USING (user_id, coupon_id)
-                     WHERE f.at >= (SELECT min(business_date) - 1 FROM daily_close WHERE status = 'closed')
-                       AND f.at < (SELECT max(business_date) + 2 FROM daily_close WHERE status = 'closed')
+              FROM ({_STEPS.format(flow="coupon_flow", coupon="coupon")} UNION ALL
+                    {_STEPS.format(flow="coupon_flow_archive", coupon="coupon_archive")}
                     OFFSET 0) AS step
               JOIN LATERAL (SELECT timezone FROM coupon_template o
                              WHERE o.template_id = step.template_id LIMIT 1) AS t ON TRUE

@@ -9,6 +9,7 @@ from coupon_workers.runtime.services import Services
 _COUNTS = """
     SELECT (SELECT count(*) FROM coupon_template) AS templates,
            (SELECT count(*) FROM coupon) AS coupons,
+           (SELECT count(*) FROM coupon_archive) AS archived,
            (SELECT count(*) FROM claim_rejection) AS rejections,
            (SELECT count(*) FROM outbox) AS outbox,
            (SELECT count(*) FROM claim_set_aside) AS set_aside,
@@ -22,8 +23,8 @@ _COUNTS = """
 
 
 def facts(services: Services) -> dict[str, int]:
-    """Counts of templates, coupons, rejections, events, entries set aside, orders with coupons and their refunds and
-    bookings, events of orders not known yet, batches and open ones, queued claims, and cold buckets.
+    """Counts of templates, coupons, archived ones, rejections, events, entries set aside, orders with coupons and
+    their refunds and bookings, events of orders not known yet, batches and open ones, queued claims, and cold buckets.
 
     Raises ``StoreUnavailable``.
     """

@@ -1,6 +1,7 @@
 """DESIGN 5: ``issued_quantity`` of a template is the number of its coupon rows, received ones left out.
 
-A coupon received from another user is no issue: its unit was taken when the first one was."""
+A coupon received from another user is no issue: its unit was taken when the first one was. Those in the archive are
+counted by ``archived_quantity``, which ``archive_books`` holds against their rows."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from coupon_workers.runtime.services import Services
 RULE = "issued_count"
 
 _DIFFERENT = """
-    SELECT t.template_id, t.issued_quantity AS booked, coalesce(c.issued, 0) AS counted
+    SELECT t.template_id, t.issued_quantity AS booked, coalesce(c.issued, 0) + t.archived_quantity AS counted
       FROM coupon_template t
       LEFT JOIN (SELECT template_id, count(*) AS issued FROM coupon WHERE source <> 'transfer'
                   GROUP BY template_id) AS c USING (template_id)
-     WHERE t.issued_quantity <> coalesce(c.issued, 0)
+     WHERE t.issued_quantity <> coalesce(c.issued, 0) + t.archived_quantity
      ORDER BY t.template_id LIMIT :breach_limit
 """
 

@@ -13,6 +13,8 @@ _SAME_REQUEST = """
     SELECT template_id, user_id, request_id, count(*) AS effects
       FROM (SELECT template_id, user_id, request_id FROM coupon
              UNION ALL
+            SELECT template_id, user_id, request_id FROM coupon_archive
+             UNION ALL
             SELECT template_id, user_id, request_id FROM claim_rejection WHERE reason <> 'DUPLICATE') AS effect
      GROUP BY user_id, template_id, request_id
     HAVING count(*) > 1
@@ -23,7 +25,11 @@ _SAME_CLAIM = """
     SELECT r.claim_id, r.user_id, r.reason
       FROM claim_rejection r
       JOIN coupon c ON c.user_id = r.user_id AND c.coupon_id = r.claim_id
-     ORDER BY r.claim_id LIMIT :breach_limit
+     UNION ALL
+    SELECT r.claim_id, r.user_id, r.reason
+      FROM claim_rejection r
+      JOIN coupon_archive c ON c.user_id = r.user_id AND c.coupon_id = r.claim_id
+     ORDER BY claim_id LIMIT :breach_limit
 """
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from coupon_workers.checking.archive_books import archive_books
 from coupon_workers.checking.batch_books import batch_books
 from coupon_workers.checking.breach import Breach
 from coupon_workers.checking.closed_day import closed_day
@@ -86,6 +87,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),
         Invariant("one_effect", "one effect per request, one end per claim", one_effect),
         Invariant("batch_books", "a batch's rows add up, its units are in its template's books", batch_books),
+        Invariant("archive_books", "what was archived is whole, over for good, and counted once", archive_books),
         Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
         Invariant("flow_history", "history replays to the state", flow_history),
         Invariant("live_use", "one active use per coupon, as the coupon says", live_use),

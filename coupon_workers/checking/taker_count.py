@@ -24,6 +24,10 @@ _HELD = text("""
       FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
      CROSS JOIN LATERAL (SELECT coupon_id FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
+                            AND c.source <> 'transfer'
+                          UNION ALL
+                         SELECT coupon_id FROM coupon_archive c
+                          WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
                             AND c.source <> 'transfer' OFFSET 0) AS held
 """)
 

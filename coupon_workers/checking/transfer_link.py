@@ -13,7 +13,8 @@ RULE = "transfer_link"
 
 _GIVEN = """
     SELECT user_id, coupon_id, given.status, link.to_user_id, link.to_coupon_id
-      FROM (SELECT user_id, coupon_id, status FROM coupon WHERE status = 'transferred') AS given
+      FROM (SELECT user_id, coupon_id, status FROM coupon WHERE status = 'transferred' UNION ALL
+            SELECT user_id, coupon_id, status FROM coupon_archive WHERE status = 'transferred') AS given
       FULL JOIN coupon_transfer link USING (user_id, coupon_id)
      WHERE given.status IS NULL OR link.to_coupon_id IS NULL
      ORDER BY user_id, coupon_id LIMIT :breach_limit
@@ -21,11 +22,13 @@ _GIVEN = """
 
 _RECEIVED = """
     SELECT user_id, coupon_id, template_id, count(from_template_id) AS givers
-      FROM (SELECT user_id, coupon_id, template_id FROM coupon WHERE source = 'transfer') AS received
+      FROM (SELECT user_id, coupon_id, template_id FROM coupon WHERE source = 'transfer' UNION ALL
+            SELECT user_id, coupon_id, template_id FROM coupon_archive WHERE source = 'transfer') AS received
       FULL JOIN (SELECT to_user_id AS user_id, to_coupon_id AS coupon_id, user_id AS from_user_id,
                         coupon_id AS from_coupon_id FROM coupon_transfer) AS link USING (user_id, coupon_id)
       LEFT JOIN (SELECT user_id AS from_user_id, coupon_id AS from_coupon_id, template_id AS from_template_id
-                   FROM coupon WHERE status = 'transferred') AS given
+                   FROM coupon WHERE status = 'transferred' UNION ALL
+                 SELECT user_id, coupon_id, template_id FROM coupon_archive WHERE status = 'transferred') AS given
            USING (from_user_id, from_coupon_id)
      GROUP BY user_id, coupon_id, template_id
     HAVING template_id IS NULL OR count(from_template_id) FILTER (WHERE from_template_id = template_id) <> 1

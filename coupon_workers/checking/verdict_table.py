@@ -15,6 +15,7 @@ SHOWN_BREACHES = 5
 _FACTS = {
     "templates": ("templates", "of every status"),
     "coupons": ("coupons", "issued, in PostgreSQL"),
+    "archived": ("archived", "coupons that ended long ago, moved out of the way"),
     "rejections": ("rejections", "accepted claims that ended without a coupon, each with its reason"),
     "outbox": ("outbox", "events of the last thirty days, to be told to other systems and users"),
     "set_aside": (

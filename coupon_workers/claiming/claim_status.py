@@ -101,9 +101,13 @@ def _is_queued(services: Services, keys: BucketKeys, claim_id: int) -> bool:
         raise StoreUnavailable("Redis", str(error)) from error
 
 
+# One statement, one snapshot: a coupon that is being archived is in one of the two tables.
 _SETTLED = text(
     "SELECT coupon_id AS claim_id, template_id, user_id, 'issued' AS state, claimed_at, issued_at AS settled_at"
     "  FROM coupon WHERE coupon_id = :claim_id AND source = 'claim'"
+    " UNION ALL "
+    "SELECT coupon_id, template_id, user_id, 'issued', claimed_at, issued_at"
+    "  FROM coupon_archive WHERE coupon_id = :claim_id AND source = 'claim'"
     " UNION ALL "
     "SELECT claim_id, template_id, user_id, reason, claimed_at, rejected_at"
     "  FROM claim_rejection WHERE claim_id = :claim_id"
@@ -116,6 +120,11 @@ _OF_REQUESTS = text(
     " SELECT DISTINCT ON (template_id, user_id, request_id) * FROM ("
     "SELECT coupon_id AS claim_id, template_id, user_id, request_id, 'issued' AS state, claimed_at,"
     "  issued_at AS settled_at, 0 AS rank FROM asked JOIN coupon USING (template_id, user_id, request_id)"
+    " UNION ALL "
+    # OFFSET 0: by the users' keys, never all there is.
+    "SELECT a.coupon_id, a.template_id, a.user_id, a.request_id, 'issued', a.claimed_at, a.issued_at, 0"
+    "  FROM asked CROSS JOIN LATERAL (SELECT * FROM coupon_archive c WHERE c.user_id = asked.user_id"
+    "   AND c.template_id = asked.template_id AND c.request_id = asked.request_id OFFSET 0) AS a"
     " UNION ALL "
     "SELECT claim_id, template_id, user_id, request_id, reason, claimed_at, rejected_at, 1"
     "  FROM asked JOIN claim_rejection USING (template_id, user_id, request_id)"

@@ -30,6 +30,7 @@ from coupon_workers.runtime.redis_client import make_redis
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import settle_claims
+from coupon_workers.templates.archived import check_nothing_archived
 from coupon_workers.templates.local_day import local_day_number
 
 log = get_logger(__name__)
@@ -67,8 +68,9 @@ def preheat_template(services: Services, template_id: int, *, wait: bool = True)
     """Rebuild every bucket of the template; returns the number of coupons loaded.
 
     While another preheat of the template is at work this waits for it, or leaves the work to it and returns 0 when
-    not to ``wait``. Raises ``NotFound`` when there is no such template, ``Conflict`` when it was never published, and
-    ``StoreUnavailable``: the live keys are then as they were, or cold.
+    not to ``wait``. Raises ``NotFound`` when there is no such template; ``Conflict`` when it was never published, and
+    ``HAS_ARCHIVED`` when coupons of it are archived: the gate would not count them; and ``StoreUnavailable``: the live
+    keys are then as they were, or cold.
     """
     with transaction(services.engine) as connection:
         rules = read_gate_rules(connection, template_id)
@@ -93,6 +95,7 @@ def _preheat_bucket(services: Services, template_id: int, bucket: int, wait: boo
         with transaction(services.engine) as connection:
             if not _take_turn(connection, template_id, bucket, wait):
                 return 0
+            check_nothing_archived(connection, template_id)
             issued = build.load_all(connection, _rules_now(connection, template_id))
             crash_point("preheat.before_swap")
             pending = _swap(build, connection, issued)

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 _TEMPLATE = text(
     """
     SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
-           per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity
+           per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity, archived_quantity
       FROM coupon_template WHERE template_id = :template_id
     """
 )
@@ -112,10 +112,12 @@ def issue_all(connection: Connection, template: Row, claims: Sequence[PendingCla
     """Issue the whole batch in one statement, as it is in the common case.
 
     False when a claim met a limit, an earlier answer or the end of the stock, or the template was paused since it was
-    read: the caller must roll back. Raises
+    read, or when part of what its users had lies in the archive: the caller must roll back. Raises
     ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT would look
     into every unique index twice, for the sake of the rare batch that comes again.
     """
+    if template["archived_quantity"]:
+        return False
     doubts = []
     if template["per_user_limit"] is not None:
         doubts.append(_BEYOND_LIMIT)
@@ -174,6 +176,14 @@ def hold_template(connection: Connection, template: Row) -> Row:
     return template | dict(held.mappings().one())
 
 
+_COUPONS_OF = (
+    "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
+    " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM {}"
+    " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[])) AND source <> 'transfer'"
+)
+_HELD = text(f"{_COUPONS_OF.format('coupon')} UNION ALL {_COUPONS_OF.format('coupon_archive')}")
+
+
 def read_books(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Books:
     """What the database knows of these claims' users and requests; ``template`` is held by this transaction."""
     key = {
@@ -188,15 +198,7 @@ def read_books(connection: Connection, template: Row, claims: Sequence[PendingCl
         template["per_user_limit"],
         template["per_user_daily_limit"],
     )
-    coupons = connection.execute(
-        text(
-            "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
-            " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM coupon"
-            " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[])) AND source <> 'transfer'"
-        ),
-        key,
-    )
-    for coupon in coupons:
+    for coupon in connection.execute(_HELD, key):
         books.held[coupon.user_id] += 1
         books.held_on_day[coupon.user_id, str(coupon.day)] += 1
         books.answered[coupon.user_id, coupon.request_id] = (coupon.coupon_id, None)

@@ -49,11 +49,13 @@ TRANSFER = text(f"""
     SELECT count(*) FROM moved
 """)
 
-# What a transfer that moved nothing has met.
+# What a transfer that moved nothing has met. Sent again years later it is answered as before.
 PRESENT_STATE = text("""
     SELECT c.status, c.order_no, c.valid_to, t.transferable, link.to_user_id, link.to_coupon_id,
            c.status = 'unused' AND c.valid_to > :now AND t.transferable AS may_move
-      FROM coupon c
+      FROM (SELECT user_id, coupon_id, template_id, status, order_no, valid_to FROM coupon
+             UNION ALL
+            SELECT user_id, coupon_id, template_id, status, order_no, valid_to FROM coupon_archive) AS c
       JOIN coupon_template t USING (template_id)
       LEFT JOIN coupon_transfer link ON link.user_id = :user_id AND link.coupon_id = c.coupon_id
      WHERE c.user_id = :user_id AND c.coupon_id = :coupon_id

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
+from datetime import datetime, timedelta
+
+from sqlalchemy import TextClause, text
+
+from coupon_workers.runtime.settings import LEAST_ARCHIVE_DAYS
 
 STATEMENT_TIMEOUT_MS = 600_000
 """A day of ten million steps takes minutes; nobody waits for a close but who asked for it."""
@@ -17,10 +21,22 @@ SETUP = f"""
     SET LOCAL enable_seqscan = on;
 """
 
+NOTHING_ARCHIVED = timedelta(days=LEAST_ARCHIVE_DAYS - 1)
+"""A step that is younger lies in no archive, whatever the setting, and on whichever host's clock."""
+
+_STEPS = """
+                SELECT c.template_id, c.face_value_minor, f.action, f.at
+                  FROM {flow} f JOIN {coupon} c USING (user_id, coupon_id)
+                 WHERE f.at >= :begins AND f.at < :ends
+                   AND f.action IN ('issue', 'redeem', 'refund', 'expire')
+                   AND NOT (f.action = 'issue' AND c.source = 'transfer')"""
+_LIVING = _STEPS.format(flow="coupon_flow", coupon="coupon")
+_ALL = f"{_LIVING} UNION ALL {_STEPS.format(flow='coupon_flow_archive', coupon='coupon_archive')}"
+
 # A received coupon is no issue: its unit was taken when the first one was (checking/issued_count.py).
 # OFFSET and LIMIT: each step meets its coupon, then its template, by their keys. Else a plan of poor estimates tries
 # every step with every template's time zone.
-FREEZE = text("""
+_FREEZE = """
     WITH booked AS (
         SELECT template_id, currency,
                coalesce(sum(amount_minor) FILTER (WHERE kind = 'redeem'), 0) AS redeemed_minor,
@@ -38,11 +54,7 @@ FREEZE = text("""
                count(*) FILTER (WHERE action = 'refund') AS returned_count,
                count(*) FILTER (WHERE action = 'expire') AS expired_count,
                sum(coalesce(face_value_minor, amount_minor)) FILTER (WHERE action = 'expire') AS expired_minor
-          FROM (SELECT c.template_id, c.face_value_minor, f.action, f.at
-                  FROM coupon_flow f JOIN coupon c USING (user_id, coupon_id)
-                 WHERE f.at >= :begins AND f.at < :ends
-                   AND f.action IN ('issue', 'redeem', 'refund', 'expire')
-                   AND NOT (f.action = 'issue' AND c.source = 'transfer')
+          FROM (STEPS
                 OFFSET 0) AS step
           JOIN LATERAL (SELECT timezone, currency, amount_minor FROM coupon_template o
                          WHERE o.template_id = step.template_id LIMIT 1) AS t ON TRUE
@@ -64,4 +76,11 @@ FREEZE = text("""
       FROM moved
       FULL JOIN booked USING (template_id, currency)
       LEFT JOIN (SELECT template_id, name, type FROM coupon_template) AS t USING (template_id)
-""")
+"""
+
+FREEZE, FREEZE_OLD = text(_FREEZE.replace("STEPS", _LIVING)), text(_FREEZE.replace("STEPS", _ALL))
+
+
+def freeze_of(ends: datetime, now: datetime) -> TextClause:
+    """The statement for a day that ``ends`` then: an old one, closed late or anew, is read from the archive too."""
+    return FREEZE if ends > now - NOTHING_ARCHIVED else FREEZE_OLD

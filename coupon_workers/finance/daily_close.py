@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.errors import Conflict
 from coupon_workers.finance.business_day import day_span, last_day_over
 from coupon_workers.finance.close_reading import DayClose, read_latest, read_whole
-from coupon_workers.finance.close_sql import FREEZE, SETUP
+from coupon_workers.finance.close_sql import SETUP, freeze_of
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -99,5 +99,5 @@ def _freeze(connection: Connection, day: date, revision: int, operator: str, now
         raise Conflict("DAY_NOT_OVER", f"{day} can be closed from {at} on", closable_at=at)
     connection.execute(_CLOSE, {"day": day, "revision": revision, "operator": operator, "now": now})
     named = {"day": day, "revision": revision, "begins": span.begins, "ends": span.ends}
-    frozen = connection.execute(FREEZE, named).rowcount
+    frozen = connection.execute(freeze_of(span.ends, now), named).rowcount
     log.info("day_closed", day=str(day), revision=revision, rows=frozen, by=operator)

@@ -35,9 +35,14 @@ _DELIVERIES = text("""
     SELECT count(*) FROM old
 """)
 
+# Nobody sends to one again, and so nobody ends its pause.
 _WEBHOOKS = text("""
-    DELETE FROM webhook WHERE disabled_at < :before
-       AND NOT EXISTS (SELECT FROM delivery d WHERE d.webhook_id = webhook.webhook_id)
+    WITH gone AS (
+        DELETE FROM webhook WHERE disabled_at < :before
+           AND NOT EXISTS (SELECT FROM delivery d WHERE d.webhook_id = webhook.webhook_id)
+        RETURNING webhook_id
+    )
+    DELETE FROM delivery_pause p USING gone WHERE p.target = 'webhook:' || gone.webhook_id
 """)
 
 # What was passed on while the webhook ended, and what was too much to discard with it.

@@ -29,11 +29,13 @@ _ORDER_TYPES = {"user_id": "text", "order_no": "text"}
 _READ_ORDER = PreparedStatement("read_order", _ORDER, **_ORDER_TYPES)
 _HOLD_ORDER = PreparedStatement("hold_order", f"{_ORDER} FOR NO KEY UPDATE", **_ORDER_TYPES)
 
-COUPON_WITH_RULE = """
+_WITH_RULE = """
     SELECT c.user_id, c.coupon_id, c.template_id, c.status, c.order_no, c.valid_from, c.valid_to, c.face_value_minor,
            t.type, t.currency, t.amount_minor, t.percent_off_bp, t.max_discount_minor, t.threshold_minor, t.scope,
            t.stacking, t.refund, t.timezone, t.status AS template_status
-      FROM coupon c JOIN coupon_template t USING (template_id)"""
+      FROM {} c JOIN coupon_template t USING (template_id)"""
+
+COUPON_WITH_RULE = _WITH_RULE.format("coupon")
 
 _COUPONS = f"""{COUPON_WITH_RULE}
      WHERE c.user_id = :user_id AND c.coupon_id = ANY(:coupon_ids)
@@ -52,6 +54,14 @@ _COUPONS_OF_NEW_ORDER = PreparedStatement(
        AND c.coupon_id = ANY (CASE WHEN NOT EXISTS (SELECT FROM known) THEN :coupon_ids END)
      ORDER BY c.coupon_id FOR NO KEY UPDATE OF c""",
     **_ORDER_TYPES | _COUPONS_TYPES,
+)
+
+# Asked for what the living ones do not have: whoever names a coupon that ended long ago is told that it has ended.
+_ARCHIVED_COUPONS = PreparedStatement(
+    "read_archived_coupons",
+    f"""{_WITH_RULE.format("coupon_archive")}
+     WHERE c.user_id = :user_id AND c.coupon_id = ANY(:coupon_ids)""",
+    **_COUPONS_TYPES,
 )
 
 _USES = PreparedStatement(
@@ -95,12 +105,26 @@ def hold_coupons_of_new_order(
     """``hold_order`` and ``hold_coupons`` in one, for an order that is not known: that is nearly every order when its
     coupons are first asked for. One that is known is held, and no coupon is."""
     arguments = {"user_id": user_id, "order_no": order_no, "coupon_ids": list(coupon_ids)}
-    return [*_COUPONS_OF_NEW_ORDER.rows(connection, arguments)]
+    coupons: list[Row] = [*_COUPONS_OF_NEW_ORDER.rows(connection, arguments)]
+    return _with_archived(connection, user_id, coupon_ids, coupons) if coupons else coupons
 
 
 def _coupons(connection: Connection, user_id: str, coupon_ids: Sequence[int], *, held: bool) -> list[Row]:
     arguments = {"user_id": user_id, "coupon_ids": list(coupon_ids)}
-    return [*(_HOLD_COUPONS if held else _READ_COUPONS).rows(connection, arguments)]
+    coupons: list[Row] = [*(_HOLD_COUPONS if held else _READ_COUPONS).rows(connection, arguments)]
+    return _with_archived(connection, user_id, coupon_ids, coupons)
+
+
+def _with_archived(
+    connection: Connection, user_id: str, coupon_ids: Sequence[int], coupons: Sequence[Row]
+) -> list[Row]:
+    """With those of the coupons that lie in the archive: nobody changes them, and nobody has to hold them."""
+    missing = set(coupon_ids) - {coupon["coupon_id"] for coupon in coupons}
+    if not missing:
+        return [*coupons]
+    arguments = {"user_id": user_id, "coupon_ids": sorted(missing)}
+    archived = _ARCHIVED_COUPONS.rows(connection, arguments)
+    return sorted([*coupons, *archived], key=lambda coupon: int(coupon["coupon_id"]))
 
 
 def read_uses(connection: Connection, order: Row) -> list[Row]:

@@ -22,6 +22,9 @@ PREFIX = "COUPON_"
 MESSAGE_CHANNELS = frozenset(("log", "smtp", "sms"))
 """The ways to users that there are (notify/)."""
 
+LEAST_ARCHIVE_DAYS = 30
+"""A template's gate leaves Redis a week after its end, and an event of a coupon is told within thirty days or never."""
+
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 
 MAIL_ADDRESS = re.compile(
@@ -61,6 +64,7 @@ class Settings(BaseSettings):
     redis_timeout_ms: int = Field(2_000, ge=50, le=60_000, description="wait for one answer of Redis")
     statement_timeout_ms: int = Field(15_000, ge=100, le=600_000, description="longest SQL statement")
     expiry_notice_hours: int = Field(24, ge=1, le=168, description="how long before its end a user is told of a coupon")
+    archive_after_days: int = Field(400, ge=0, le=36_500, description="days after which an ended coupon is archived")
     settle_batch: int = Field(1_000, ge=1, le=5_000, description="claims settled in one transaction, at most")
     batch_approval_above: int | None = Field(
         None,
@@ -119,6 +123,13 @@ class Settings(BaseSettings):
     @classmethod
     def _is_mail_server(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, {"smtp", "smtp+starttls", "smtps"})
+
+    @field_validator("archive_after_days")
+    @classmethod
+    def _is_long_after_the_gate(cls, days: int) -> int:
+        if 0 < days < LEAST_ARCHIVE_DAYS:
+            raise ValueError(f"must be 0 (never) or at least {LEAST_ARCHIVE_DAYS}")
+        return days
 
     @field_validator("mail_from")
     @classmethod

@@ -80,6 +80,11 @@ def expire_coupons() -> Task:
     return Task("expire_coupons", Queue.CARE)
 
 
+def archive_coupons() -> Task:
+    """Move coupons that ended long ago into the archive."""
+    return Task("archive_coupons", Queue.CARE)
+
+
 def warn_of_expiry(logical_at: datetime) -> Task:
     """Tell users of the coupons that will end soon: those of the hour that belongs to ``logical_at``."""
     return Task("warn_of_expiry", Queue.CARE, (to_ms(logical_at),))

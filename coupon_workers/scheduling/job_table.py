@@ -9,6 +9,7 @@ from datetime import time, timedelta
 from functools import partial
 
 from coupon_workers.runtime.task import (
+    archive_coupons,
     close_day,
     expire_coupons,
     prune_history,
@@ -34,6 +35,8 @@ TABLE = (
     Job("release_overdue_locks", Every(seconds=2), whenever(release_overdue_locks)),
     # An unused coupon past its validity reads expired at once; this is for its row, its history and its event.
     Job("expire_coupons", Every(seconds=60), whenever(expire_coupons)),
+    # Old coupons leave the tables of the living ones, at 02:30 in Shanghai; a day more or less is nothing to them.
+    Job("archive_coupons", Daily(at=time(18, 30)), whenever(archive_coupons), misfire_grace=timedelta(hours=12)),
     # Each run has an hour of coupons of its own. One that is late by more than the longest notice would come too late.
     Job("warn_of_expiry", Every(seconds=3600, each=True), warn_of_expiry, misfire_grace=timedelta(days=7)),
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),

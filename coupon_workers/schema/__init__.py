@@ -5,6 +5,7 @@ from coupon_workers.schema.audience import AudienceFile, AudienceMember, BatchFa
 from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
 from coupon_workers.schema.coupon import Coupon
+from coupon_workers.schema.coupon_archive import ArchivePass, CouponArchive, CouponFlowArchive
 from coupon_workers.schema.coupon_flow import CouponFlow
 from coupon_workers.schema.coupon_order import CouponOrder
 from coupon_workers.schema.coupon_refund import CouponRefund
@@ -25,6 +26,7 @@ from coupon_workers.schema.webhook import Webhook
 
 __all__ = [
     "ApiKey",
+    "ArchivePass",
     "AudienceFile",
     "AudienceMember",
     "Base",
@@ -32,7 +34,9 @@ __all__ = [
     "ClaimRejection",
     "ClaimSetAside",
     "Coupon",
+    "CouponArchive",
     "CouponFlow",
+    "CouponFlowArchive",
     "CouponOrder",
     "CouponRefund",
     "CouponTemplate",

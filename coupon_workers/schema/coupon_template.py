@@ -31,7 +31,8 @@ class CouponTemplate(Base):
     was set aside: claims may take the total without both. ``version`` rises by one with every change and orders the
     changes on their way to Redis. ``pause_epoch`` rises with every pause and offline: a claim accepted under an
     older epoch is rejected when it is settled. ``bucket_count`` is 1 until stock moves between buckets: then a
-    sold-out bucket is not a sold-out template.
+    sold-out bucket is not a sold-out template. Of what was issued ``archived_quantity`` lies in the archive, and
+    ``archived_granted_quantity`` of what was granted: nobody has to count the archive.
     """
 
     __tablename__ = "coupon_template"
@@ -51,6 +52,8 @@ class CouponTemplate(Base):
     reserved_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     granted_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     rejected_quantity: Mapped[int] = mapped_column(server_default=text("0"))
+    archived_quantity: Mapped[int] = mapped_column(server_default=text("0"))
+    archived_granted_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     per_user_limit: Mapped[int | None]
     per_user_daily_limit: Mapped[int | None]
     claim_start: Mapped[datetime]
@@ -81,6 +84,12 @@ class CouponTemplate(Base):
         CheckConstraint("issued_quantity >= 0 AND reserved_quantity >= 0", name="books_not_negative"),
         CheckConstraint("granted_quantity BETWEEN 0 AND issued_quantity", name="granted"),
         CheckConstraint("issued_quantity + reserved_quantity <= total_quantity", name="never_over_issued"),
+        CheckConstraint("archived_quantity BETWEEN 0 AND issued_quantity", name="archived"),
+        CheckConstraint(
+            "archived_granted_quantity BETWEEN 0 AND archived_quantity"
+            " AND archived_granted_quantity <= granted_quantity",
+            name="archived_granted",
+        ),
         CheckConstraint("claim_start < claim_end", name="claim_window"),
         CheckConstraint("per_user_limit >= 1", name="per_user_limit"),
         CheckConstraint("per_user_daily_limit >= 1", name="per_user_daily_limit"),

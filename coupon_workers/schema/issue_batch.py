@@ -20,7 +20,8 @@ class IssueBatch(Base):
     ``row_count`` = valid + invalid rows of the audience, blank ones apart; valid = ``audience_count`` distinct users +
     ``duplicate_count``. In the end ``issued_count`` + ``refused_count`` = ``audience_count``. ``left_quantity`` units
     are reserved and not issued yet: part of the template's ``reserved_quantity``, given back once. ``reason`` says why
-    it failed or was paused by itself. ``records`` says whether its members and failures are kept still.
+    it failed or was paused by itself. ``records`` says whether its members and failures are kept still. Of its coupons
+    ``archived_count`` lie in the archive.
     """
 
     __tablename__ = "issue_batch"
@@ -43,6 +44,7 @@ class IssueBatch(Base):
     audience_count: Mapped[int] = mapped_column(server_default=text("0"))
     issued_count: Mapped[int] = mapped_column(server_default=text("0"))
     refused_count: Mapped[int] = mapped_column(server_default=text("0"))
+    archived_count: Mapped[int] = mapped_column(server_default=text("0"))
     reserved_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     left_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     shard_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
@@ -59,6 +61,7 @@ class IssueBatch(Base):
         one_of("policy", BATCH_POLICIES, "policy"),
         CheckConstraint("row_count = invalid_count + duplicate_count + audience_count", name="rows_add_up"),
         CheckConstraint("issued_count + refused_count <= audience_count", name="never_over_issued"),
+        CheckConstraint("archived_count BETWEEN 0 AND issued_count", name="archived"),
         CheckConstraint("left_quantity BETWEEN 0 AND reserved_quantity", name="left"),
         CheckConstraint("issued_count + left_quantity <= reserved_quantity", name="within_reservation"),
         CheckConstraint(

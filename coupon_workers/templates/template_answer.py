@@ -80,7 +80,8 @@ class TemplateStats(_Answer):
     queued: int
     reserved: int
     rejected: dict[str, int] = Field(description="claims that were accepted and not issued, by reason")
-    by_status: CouponCounts
+    by_status: CouponCounts = Field(description="coupons by status, archived ones left out")
+    archived: int = Field(description="issued coupons that ended long ago and lie in the archive")
     redeemed: int
     currency: str
     discount: int = Field(description="minor units taken off orders, less what refunds took back")

@@ -66,8 +66,8 @@ def clone_template(
 def patch_template(services: Services, template_id: int, changes: Mapping[str, Any]) -> TemplateAnswer:
     """Change what ``changes`` (JSON values by field) differ in; where they differ in nothing, nothing moves.
 
-    Raises ``InvalidInput``, and ``Conflict``: ``NOT_PATCHABLE``, ``INVALID_STATUS``, ``TEMPLATE_NO_TAKEN``, and
-    ``BELOW_TAKEN`` for a total below what is issued, reserved and queued.
+    Raises ``InvalidInput``, and ``Conflict``: ``NOT_PATCHABLE``, ``INVALID_STATUS``, ``TEMPLATE_NO_TAKEN``,
+    ``HAS_ARCHIVED``, and ``BELOW_TAKEN`` for a total below what is issued, reserved and queued.
     """
     with transaction(services.engine) as connection:
         row = store.lock_template(connection, template_id)
@@ -148,7 +148,7 @@ def resume_template(services: Services, template_id: int) -> TemplateAnswer:
 def preheat(services: Services, template_id: int) -> PreheatAnswer:
     """Rebuild the gate of a template from the database, at any time.
 
-    Raises ``Conflict`` ``INVALID_STATUS`` when it was never published.
+    Raises ``Conflict``: ``INVALID_STATUS`` when it was never published, ``HAS_ARCHIVED`` when coupons are archived.
     """
     loaded = preheat_template(services, template_id)
     with transaction(services.engine) as connection:

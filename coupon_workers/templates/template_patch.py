@@ -21,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coupon_workers.errors import Conflict, InvalidInput
+from coupon_workers.templates.archived import has_archived
 from coupon_workers.templates.template import TemplateBody, TemplateFields
 from coupon_workers.templates.template_answer import TemplateAnswer
 from coupon_workers.templates.template_row import FIELDS, Row, fields_of
@@ -57,7 +58,8 @@ def patched(row: Row, changes: Mapping[str, Any], now: datetime) -> tuple[Templa
     """The template after ``changes``, and the fields that differ from the stored ones.
 
     Raises ``InvalidInput`` with every error at once; ``Conflict`` ``INVALID_STATUS`` for an archived template and
-    ``NOT_PATCHABLE``, with the ``fields``, for what cannot be changed once a template has left draft.
+    ``NOT_PATCHABLE``, with the ``fields``, for what cannot be changed once a template has left draft, and
+    ``HAS_ARCHIVED`` for the end of claiming once coupons are archived.
     """
     status = effective_status(row, now)
     if status is TemplateStatus.ARCHIVED:
@@ -73,6 +75,8 @@ def patched(row: Row, changes: Mapping[str, Any], now: datetime) -> tuple[Templa
             fields=refused,
             current_status=status.value,
         )
+    if "claim_end" in changed and row["archived_quantity"]:
+        raise has_archived(row["archived_quantity"])
     return new, changed
 
 

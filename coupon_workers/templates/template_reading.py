@@ -54,6 +54,7 @@ def read_stats(services: Services, template_id: int) -> TemplateStats:
         reserved=row["reserved_quantity"],
         rejected=rejected,
         by_status=CouponCounts(**by_status),
+        archived=row["archived_quantity"],
         redeemed=by_status.get("redeemed", 0),
         currency=row["currency"],
         discount=discount,

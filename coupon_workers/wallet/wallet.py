@@ -24,11 +24,13 @@ _LOCKED_UNTIL = """
                 (SELECT o.locked_until FROM coupon_order o
                   WHERE o.user_id = :user_id AND o.order_no = c.order_no AND o.status = 'locked') END"""
 
-_COUPON = f"""
+_COLUMNS = f"""
     SELECT c.coupon_id, c.template_id, t.name AS template_name, c.user_id, {_STATUS} AS status, t.type,
            coalesce(c.face_value_minor, t.amount_minor) AS amount, t.percent_off_bp AS percent_off,
            t.max_discount_minor AS max_discount, t.currency, t.threshold_minor AS threshold, c.valid_from, c.valid_to,
-           c.source, c.order_no, c.issued_at, {_LOCKED_UNTIL} AS locked_until
+           c.source, c.order_no, c.issued_at, {_LOCKED_UNTIL} AS locked_until"""
+
+_COUPON = f"""{_COLUMNS}
       FROM coupon c JOIN coupon_template t USING (template_id)
      WHERE c.user_id = :user_id"""
 
@@ -46,11 +48,16 @@ _PAGE = PreparedStatement(
     expiring_before="timestamptz",
     limit="bigint",
 )
-_ONE = text(f"{_COUPON} AND c.coupon_id = :coupon_id")
-_HISTORY = text(
-    "SELECT flow_no, action, from_status, to_status, order_no, operator, request_id, at FROM coupon_flow"
-    " WHERE user_id = :user_id AND coupon_id = :coupon_id ORDER BY flow_no"
+# One that is asked for by its number may lie in the archive; a list shows none of those (decision 0020).
+_ONE = text(f"""{_COUPON} AND c.coupon_id = :coupon_id
+    UNION ALL {_COLUMNS}
+      FROM coupon_archive c JOIN coupon_template t USING (template_id)
+     WHERE c.user_id = :user_id AND c.coupon_id = :coupon_id""")
+_STEPS = (
+    "SELECT flow_no, action, from_status, to_status, order_no, operator, request_id, at FROM {}"
+    " WHERE user_id = :user_id AND coupon_id = :coupon_id"
 )
+_HISTORY = text(f"{_STEPS.format('coupon_flow')} UNION ALL {_STEPS.format('coupon_flow_archive')} ORDER BY flow_no")
 
 Coupon = dict[str, Any]
 
@@ -72,7 +79,8 @@ def read_wallet(
     status: str | None = None,
     expiring_before: datetime | None = None,
 ) -> WalletPage:
-    """A page of the user's coupons with an id below ``before``. Raises ``StoreUnavailable``."""
+    """A page of the user's coupons with an id below ``before``, archived ones left out. Raises
+    ``StoreUnavailable``."""
     arguments = {
         "user_id": user_id,
         "now": services.clock(),
@@ -89,7 +97,7 @@ def read_wallet(
 
 
 def find_coupon(services: Services, user_id: str, coupon_id: int) -> Coupon | None:
-    """One coupon; None when this user has none of that number. Raises ``StoreUnavailable``."""
+    """One coupon, archived or not; None when this user has none of that number. Raises ``StoreUnavailable``."""
     key = {"user_id": user_id, "coupon_id": coupon_id, "now": services.clock()}
     with database_errors(), services.engine.connect() as connection:
         row = connection.execute(_ONE, key).mappings().first()

@@ -19,7 +19,7 @@ COUNTS = (
 
 
 def test_what_is_old_is_forgotten_in_chunks(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Undelivered events stay, however old; an ended webhook goes with the last of its deliveries."""
+    """Undelivered events stay, however old; an ended webhook goes with the last of its deliveries, and its pause."""
     monkeypatch.setattr(retention, "CHUNK", 2)
     bureau = Bureau(services)
     made = bureau.webhook("http://127.0.0.1:1/")
@@ -30,6 +30,7 @@ def test_what_is_old_is_forgotten_in_chunks(services: Services, monkeypatch: pyt
     end_webhook(services, made.record.webhook_id, "deleted")
     bureau.tell(6)
     now = utc_now()
+    assert 1 == len(bureau.rows("SELECT FROM delivery_pause"))
 
     kept = forget_messages(services, now + KEEP - timedelta(minutes=1))
     assert (0, 0, [(6, 5, 1)]) == (kept.events, kept.deliveries, bureau.rows(COUNTS))
@@ -38,6 +39,7 @@ def test_what_is_old_is_forgotten_in_chunks(services: Services, monkeypatch: pyt
 
     assert (5, 5) == (forgotten.events, forgotten.deliveries)
     assert ([(1, 0, 0)], []) == (bureau.rows(COUNTS), bureau.rows("SELECT 1 FROM webhook"))
+    assert [] == bureau.rows("SELECT FROM delivery_pause")
 
 
 def test_what_was_too_much_to_discard_with_a_webhook_is_discarded_later(

@@ -90,6 +90,31 @@ def test_up_down_up_leaves_nothing_behind_and_works(empty_engine: Engine) -> Non
     assert [] == _differences(empty_engine)
 
 
+def test_a_downgrade_brings_archived_coupons_back(empty_engine: Engine) -> None:
+    """The release before counts the rows of its own tables alone."""
+    upgrade(empty_engine)
+    with empty_engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO coupon_archive VALUES ('ann', 1, 7, '', 1, 'r1', 'expired', 2, NULL, 1, now(),"
+                " now() + interval '1 day', NULL, 'claim', NULL, now(), now(), now(), now())"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO coupon_flow_archive VALUES ('ann', 1, 1, 'issue', NULL, 'unused', NULL, 'claim', 'r1',"
+                " now(), now()), ('ann', 1, 2, 'expire', 'unused', 'expired', NULL, 'expiry', NULL, now(), now())"
+            )
+        )
+
+    downgrade(empty_engine, "0007")
+
+    with empty_engine.connect() as connection:
+        coupons = connection.execute(text("SELECT user_id, coupon_id, status FROM coupon")).all()
+        steps = connection.scalar(text("SELECT count(*) FROM coupon_flow"))
+    assert ([("ann", 1, "expired")], 2) == ([tuple(row) for row in coupons], steps)
+
+
 @pytest.mark.parametrize("table", ["coupon", "coupon_flow"])
 def test_coupons_and_their_flow_are_partitioned_by_hash_of_the_user(engine: Engine, table: str) -> None:
     """DESIGN 5: from the first migration, and every unique key contains the user."""

@@ -29,7 +29,11 @@ BODY: dict[str, Any] = {
 
 def row(status: str = "draft", **fields: Any) -> dict[str, Any]:
     """A row as it is stored."""
-    return columns_of(TemplateBody.model_validate(BODY | fields)) | {"template_id": 2**60, "status": status}
+    return columns_of(TemplateBody.model_validate(BODY | fields)) | {
+        "template_id": 2**60,
+        "status": status,
+        "archived_quantity": 0,
+    }
 
 
 def answer(**changes: Any) -> dict[str, Any]:
@@ -141,3 +145,14 @@ def test_the_description_of_a_patch_names_every_field_and_requires_none() -> Non
 
     assert set(answer()) == set(schema["properties"])
     assert "required" not in schema
+
+
+def test_the_end_of_claiming_stands_once_coupons_are_archived() -> None:
+    """Limits are counted by coupons; the name may change still."""
+    stored = row("ended") | {"archived_quantity": 3}
+
+    with pytest.raises(Conflict) as refusal:
+        patched(stored, {"claim_end": "2029-01-01T00:00:00Z"}, DURING)
+
+    assert ("HAS_ARCHIVED", {"archived": 3}) == (refusal.value.code, refusal.value.evidence)
+    assert ["name"] == patched(stored, {"name": "Singles' Day"}, DURING)[1]
