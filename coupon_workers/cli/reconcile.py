@@ -49,7 +49,7 @@ def _instant(_context: click.Context, _parameter: click.Parameter, word: str | N
 
 
 @click.command(short_help="Compare now, and show what differs.")
-@click.argument("kind", type=click.Choice([kind.value for kind in ReconKind]))
+@click.argument("kind", type=click.Choice([kind.value for kind in ReconKind]), metavar="KIND")
 @click.option("--date", "day", callback=_day, metavar="DATE", help="The business day of orders, as 2026-11-11.")
 @click.option("--as-of", callback=_instant, metavar="INSTANT", help="The moment to compare as of. [default: now]")
 @click.option("--json", "as_json", is_flag=True, help="In the form of GET /v1/reconciliations/{id}, with its findings.")
