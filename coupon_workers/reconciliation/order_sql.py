@@ -50,7 +50,7 @@ DAY = text(f"""
       LEFT JOIN statement s ON s.business_date = CAST(:day AS date)
 """)
 
-# OFFSET 0: each order meets its row by the primary key, whatever the statistics of a young table say.
+# LIMIT 1: each order is met by its key, whatever the statistics of a young table say.
 REDEEMED = text(f"""
     WITH statement AS MATERIALIZED ({_STATEMENTS}), ours AS ({_OURS}), held AS (
         SELECT o.user_id, o.order_no, o.currency, o.discount_minor, o.payable_minor, o.redeemed_at, o.refund_count,
@@ -58,7 +58,9 @@ REDEEMED = text(f"""
                CASE WHEN template_id = last_template_id THEN template_id END AS template_id,
                least(o.created_at, o.paid_at) AT TIME ZONE timezone AS begins,
                o.redeemed_at AT TIME ZONE timezone AS ends
-          FROM (SELECT * FROM ours OFFSET 0) AS ours JOIN coupon_order o USING (user_id, order_no)
+          FROM ours
+         CROSS JOIN LATERAL (SELECT * FROM coupon_order c
+                              WHERE c.user_id = ours.user_id AND c.order_no = ours.order_no LIMIT 1) AS o
          WHERE o.redeemed_at <= :as_of AND NOT EXISTS (
             -- Of templates in several zones: the earliest day.
             SELECT FROM ledger_entry e
@@ -89,10 +91,11 @@ REDEEMED = text(f"""
              WHERE f.user_id = held.user_id AND f.order_no = held.order_no AND f.at <= :as_of
           ) AS back ON held.refund_count > 0
           LEFT JOIN LATERAL (
+            -- By the order's own bookings, and not through all adjustments there are.
             SELECT sum(CASE WHEN e.debit_account = 'coupon_expense' THEN e.amount_minor ELSE -e.amount_minor END)
-                       AS minor
+                       FILTER (WHERE e.kind = 'adjustment') AS minor
               FROM ledger_entry e
-             WHERE e.user_id = held.user_id AND e.order_no = held.order_no AND e.kind = 'adjustment'
+             WHERE e.user_id = held.user_id AND e.order_no = held.order_no
                AND e.currency = held.currency AND e.at <= :as_of
           ) AS adjusted ON TRUE
     ), judged AS (
@@ -131,14 +134,15 @@ UNREDEEMED = text(f"""
            coalesce(o.created_at <= :as_of, FALSE) AS known
       FROM statement s
       JOIN order_statement_row r ON r.business_date = s.business_date AND r.revision = s.revision
-      LEFT JOIN coupon_order o ON o.user_id = r.user_id AND o.order_no = r.order_no
+      LEFT JOIN LATERAL (SELECT created_at, redeemed_at FROM coupon_order c
+                          WHERE c.user_id = r.user_id AND c.order_no = r.order_no LIMIT 1) AS o ON TRUE
+      LEFT JOIN LATERAL (
+        SELECT TRUE AS found FROM statement next
+          JOIN order_statement_row n ON n.business_date = next.business_date AND n.revision = next.revision
+                                    AND n.user_id = r.user_id AND n.order_no = r.order_no
+         WHERE next.business_date = CAST(:day AS date) + 1 LIMIT 1
+      ) AS later ON TRUE
      WHERE s.business_date = CAST(:day AS date) AND r.discount_minor > 0 AND r.status IN ('paid', 'partly_refunded')
-       AND (o.redeemed_at IS NULL OR o.redeemed_at > :as_of)
-       AND NOT EXISTS (
-            SELECT FROM statement next
-              JOIN order_statement_row later ON later.business_date = next.business_date
-                                            AND later.revision = next.revision
-             WHERE next.business_date = CAST(:day AS date) + 1
-               AND later.user_id = r.user_id AND later.order_no = r.order_no)
+       AND (o.redeemed_at IS NULL OR o.redeemed_at > :as_of) AND later.found IS NULL
      ORDER BY r.user_id, r.order_no LIMIT :most
 """)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from coupon_workers.access.api_key import create_key
+from coupon_workers.access.signature import sign
 from coupon_workers.runtime.services import Services
 from tests.support.http_caller import Caller
 from tests.support.http_reply import Reply
 from tests.support.http_shop import Shop
 from tests.support.statement import HEADER, said
+from web.app import create_app
 
 DAY = "2026-11-11"
 NOW = datetime.fromisoformat("2026-11-12T01:00+08:00")
@@ -191,6 +195,30 @@ def test_a_key_replays_the_answer_and_belongs_to_its_file(centre: Caller) -> Non
     assert first.ok() == again.ok()
     assert "true" == again.headers["idempotency-replayed"]
     _put(centre, said(GOOD[0]), Idempotency_Key="k").problem(422, "IDEMPOTENCY_MISMATCH")
+
+
+def test_a_signed_statement_may_be_large(services: Services) -> None:
+    """More than other bodies: it is hashed on its way into a file. A changed byte is refused before it is read."""
+    services = replace(services, clock=lambda: NOW)
+    made = create_key(services.engine, name="signed", scopes=["orders"], signed=True)
+    key_hash, address = sha256(made.key.encode()).hexdigest(), f"/v1/order-statements/{DAY}"
+    content = said(*[f"order-{number},user-{number},paid,13000,2000,CNY" for number in range(30_000)])
+    client = create_app(services).test_client()
+
+    answers = []
+    for number, sent in enumerate((content, content[:-2] + b"X\n")):
+        signed_at, nonce = str(int(NOW.timestamp())), f"nonce-{number:016d}"
+        signature = sign(key_hash, method="PUT", target=address, time=signed_at, nonce=nonce, body=content)
+        headers = {
+            "Authorization": f"Bearer {made.key}",
+            "X-Signature-Time": signed_at,
+            "X-Signature-Nonce": nonce,
+            "X-Signature": signature,
+        }
+        answers.append(client.put(address, data=sent, content_type="text/csv", headers=headers).status_code)
+
+    assert len(content) > 1024 * 1024
+    assert ([200, 401], 30_000) == (answers, len(_stored(services)))
 
 
 def test_days_are_listed_in_pages(centre: Caller) -> None:

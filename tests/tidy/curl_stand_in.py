@@ -2,7 +2,8 @@
 
 A script by itself::
 
-    python curl_stand_in.py [-s] [-i] [-X METHOD] [-H HEADER]… [--json BODY|@-] [-F NAME=VALUE|NAME=@FILE]… URL
+    python curl_stand_in.py [-s] [-i] [-X METHOD] [-H HEADER]… [--json BODY|@-] [-F NAME=VALUE|NAME=@FILE]… [-T FILE|-]
+        URL
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def main(words: list[str]) -> None:
     parser.add_argument("-H", dest="headers", action="append", default=[])
     parser.add_argument("--json", dest="body")
     parser.add_argument("-F", dest="form", action="append", default=[])
+    parser.add_argument("-T", dest="upload")
     parser.add_argument("url")
     asked = parser.parse_args(words)
     body = sys.stdin.read() if asked.body == "@-" else asked.body
@@ -33,6 +35,9 @@ def main(words: list[str]) -> None:
     if body is not None:
         request.add_header("Content-Type", "application/json")
         request.add_header("Accept", "application/json")
+    if asked.upload:
+        request.data = sys.stdin.buffer.read() if asked.upload == "-" else Path(asked.upload).read_bytes()
+        request.method = asked.method or "PUT"
     if asked.form:
         request.data = _form(asked.form)
         request.add_header("Content-Type", f"multipart/form-data; boundary={BOUNDARY}")
