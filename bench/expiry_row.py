@@ -27,7 +27,7 @@ ALONE = "claims alone"
 BESIDE = "claims beside a sweep"
 
 _NEVER_S = 3_600.0
-_LOOK_EVERY_S = 0.01
+_LOOK_EVERY_S = 0.05
 _PATIENCE_S = 120.0
 
 _RUN_OUT = "UPDATE coupon SET valid_from = now() - interval '8 days', valid_to = now() - interval '1 minute'"
@@ -36,7 +36,7 @@ UPDATE coupon SET status = 'expired', version = version + 1, updated_at = now()
  WHERE status = 'unused' AND valid_to <= now()
 """
 _EXPIRED = "SELECT count(*) FROM coupon WHERE status = 'expired'"
-_EXPIRED_SOME = "SELECT FROM coupon WHERE status = 'expired' LIMIT 1"
+_EXPIRED_SOME = "SELECT 1 FROM coupon WHERE status = 'expired' LIMIT 1"
 
 
 @contextmanager
@@ -89,24 +89,32 @@ def _claims(front: Front, *, sweep: bool) -> Numbers:
     """Claims of a template at a steady rate, while coupons of another one are ended by the worker, or none are."""
     stage = front.stage
     world = stage.world
-    if sweep:
-        _with_run_out(world, stage.scale.expired_beside)
     with working(stage) as worker:
+        if sweep:
+            _with_run_out(world, stage.scale.expired_beside)
         sale = open_sale(world)
         world.quiet()
         if sweep:
             world.services.post.send(expire_coupons_task())
-            deadline_s = time.monotonic() + _PATIENCE_S
-            while not world.number(f"SELECT count(*) FROM ({_EXPIRED_SOME}) AS begun"):
-                if time.monotonic() > deadline_s:
-                    raise BenchFailure("the sweep does not begin")
-                time.sleep(_LOOK_EVERY_S)
+            _wait_begun(world)
         clients = PacedClaims(front, sale.template_id)
         clients.run(stage.scale.beside_rate, stage.scale.latency_s)
         left = stage.scale.expired_beside - world.number(_EXPIRED) if sweep else 0
         sale.wait_issued(clients.accepted, partial(stage.check_runs, worker))
         sale.wait_acknowledged()
     return clients.numbers() | {"left_to_end": left}
+
+
+def _wait_begun(world: World) -> None:
+    deadline_s = time.monotonic() + _PATIENCE_S
+    with closing(world.connect()) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        while time.monotonic() < deadline_s:
+            cursor.execute(_EXPIRED_SOME)
+            if cursor.fetchone() is not None:
+                return
+            time.sleep(_LOOK_EVERY_S)
+    raise BenchFailure("the sweep does not begin")
 
 
 def _check_expired(world: World, count: int) -> None:

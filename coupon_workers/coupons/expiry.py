@@ -28,8 +28,10 @@ OPERATOR = "expiry"
 
 # A coupon that another transaction has in hand is left to it, or to the next sweep. With these settings, and a guard
 # that the index of unused coupons does not serve, the UPDATE finds each coupon by its key, whatever the statistics say;
-# else it may go through all coupons for each chunk.
+# else it may go through all coupons for each chunk. Nobody waits for the disk: a chunk that a crash of the server takes
+# back was told to nobody (what tells commits after it, and the log is written in order), and the next sweep ends it.
 _EXPIRE = text(f"""
+    SET LOCAL synchronous_commit = off;
     SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off;
     SET LOCAL enable_material = off;

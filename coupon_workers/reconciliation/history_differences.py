@@ -11,18 +11,20 @@ from sqlalchemy import text
 
 from coupon_workers.coupons.transition import TRANSITIONS
 from coupon_workers.reconciliation.state_case import StateCase, coupon_subject
-from coupon_workers.reconciliation.state_sums import END, ILLEGAL, LEFT, REACHED
+from coupon_workers.reconciliation.state_sums import END, ILLEGAL, LEFT, REACHED, is_partition_whole
+from coupon_workers.schema.base import PARTITIONS
 
 CHUNK = 1_000
 
-_SUSPECTS = text(f"""
+# Of one partition, so that an eighth of all coupons is held at most; what does not fit ``work_mem`` goes to disk.
+_SUSPECTS = f"""
     SELECT user_id, coupon_id
       FROM (SELECT user_id, coupon_id, sum({REACHED}) - sum({LEFT}) AS reached, bool_or({ILLEGAL}) AS illegal
-              FROM coupon_flow GROUP BY user_id, coupon_id) AS f
-      FULL JOIN (SELECT user_id, coupon_id, {END} AS ends FROM coupon) AS c USING (user_id, coupon_id)
+              FROM coupon_flow_pN GROUP BY user_id, coupon_id) AS f
+      FULL JOIN (SELECT user_id, coupon_id, {END} AS ends FROM coupon_pN) AS c USING (user_id, coupon_id)
      WHERE f.reached IS DISTINCT FROM c.ends OR f.illegal
      ORDER BY user_id, coupon_id LIMIT :most
-""")
+"""
 
 _KEYS = "unnest(CAST(:user_ids AS text[]), CAST(:coupon_ids AS bigint[])) AS key(user_id, coupon_id)"
 _HISTORIES = text(f"""
@@ -43,7 +45,13 @@ _STANDINGS = text(f"""
 
 def find_history_differences(case: StateCase) -> None:
     """``history_broken``: an illegal step, a gap, or nothing at all; else ``status_differs``: it ends elsewhere."""
-    suspects = case.connection.execute(_SUSPECTS, {"most": case.room}).all()
+    for number in range(PARTITIONS):
+        if not is_partition_whole(case.connection, number):
+            statement = text(_SUSPECTS.replace("_pN", f"_p{number}"))
+            _judge_all(case, case.connection.execute(statement, {"most": case.room}).all())
+
+
+def _judge_all(case: StateCase, suspects: Sequence[Any]) -> None:
     for start in range(0, len(suspects), CHUNK):
         chunk = suspects[start : start + CHUNK]
         keys = {"user_ids": [row.user_id for row in chunk], "coupon_ids": [row.coupon_id for row in chunk]}

@@ -9,8 +9,9 @@ asked which coupons it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from coupon_workers.coupons.transition import TRANSITIONS
 
@@ -28,17 +29,16 @@ LEFT = """
          THEN hashtextextended(from_status, coupon_id # (CAST(flow_no - 1 AS bigint) << 48)) ELSE 0 END"""
 END = "hashtextextended(status, coupon_id # (CAST(version AS bigint) << 48))"
 
-COUPONS = text(f"""
+_COUPONS = f"""
     SELECT count(*) AS coupons, sum({END}) AS ends,
            sum(hashtextextended(order_no, hashtextextended(status, coupon_id))) FILTER (WHERE order_no IS NOT NULL)
            AS orders
-      FROM coupon
-""")
-FLOW = text(f"""
+      FROM coupon"""
+_FLOW = f"""
     SELECT sum({REACHED}) AS reached, sum({LEFT}) FILTER (WHERE from_status IS NOT NULL) AS left_behind,
            count(*) FILTER (WHERE {ILLEGAL}) AS illegal
-      FROM coupon_flow
-""")
+      FROM coupon_flow"""
+COUPONS, FLOW = text(_COUPONS), text(_FLOW)
 LIVE = text("""
     SELECT sum(hashtextextended(order_no, hashtextextended(state, coupon_id))) AS orders
       FROM coupon_use WHERE state IN ('locked', 'redeemed')
@@ -76,7 +76,17 @@ def read_state_sums(connection: Connection) -> StateSums:
     owed, booked = connection.execute(OWED).one(), connection.execute(BOOKED).one()
     return StateSums(
         coupons.coupons,
-        (coupons.ends or 0) == (flow.reached or 0) - (flow.left_behind or 0) and not flow.illegal,
+        _is_whole(coupons, flow),
         (coupons.orders or 0) == (live.orders or 0),
         (owed.redeemed or 0, owed.reversed or 0) == (booked.redeemed or 0, booked.reversed or 0),
     )
+
+
+def is_partition_whole(connection: Connection, number: int) -> bool:
+    """Whether the histories of one partition sum to where its coupons stand."""
+    coupons = connection.execute(text(f"{_COUPONS}_p{number}")).one()
+    return _is_whole(coupons, connection.execute(text(f"{_FLOW}_p{number}")).one())
+
+
+def _is_whole(coupons: Row[Any], flow: Row[Any]) -> bool:
+    return (coupons.ends or 0) == (flow.reached or 0) - (flow.left_behind or 0) and not flow.illegal
