@@ -30,7 +30,7 @@ _HOLDERS = text(f"""
 # Whoever got a coupon or was refused stands before his shard's cursor. Refusals are forgotten long after a batch's end.
 _BATCHES = text("""
     SELECT b.batch_id, b.template_id, b.status, b.issued_count, b.refused_count, b.audience_count, b.reserved_quantity,
-           b.left_quantity, b.records, b.created_at, b.updated_at, t.status AS template_status,
+           b.left_quantity, b.archived_count, b.records, b.created_at, b.updated_at, t.status AS template_status,
            b.row_count = b.invalid_count + b.duplicate_count + b.audience_count AS rows_add_up,
            coalesce(f.refused, 0) AS refused, coalesce(s.members, 0) AS members, coalesce(s.moved, 0) AS moved
       FROM issue_batch b
@@ -42,7 +42,7 @@ _BATCHES = text("""
      ORDER BY b.batch_id
 """)
 _TEMPLATES = text("""
-    SELECT template_id, total_quantity, issued_quantity, reserved_quantity, granted_quantity
+    SELECT template_id, total_quantity, issued_quantity, reserved_quantity, granted_quantity, archived_granted_quantity
       FROM coupon_template WHERE created_at <= :as_of ORDER BY template_id
 """)
 
@@ -114,7 +114,8 @@ class _Case:
         """What a template's counters contradict, unless its batches contradict their coupons as much."""
         found = []
         for row in self.templates:
-            held, granted = self.holders.get(row.template_id), self.granted[row.template_id]
+            held = self.holders.get(row.template_id)
+            granted = self.granted[row.template_id] + row.archived_granted_quantity
             kept, given = (held.kept, held.given) if held else (0, 0)
             if row.reserved_quantity not in ((held.kept, held.has_left, held.due) if held else (0,)):
                 found.append(self._counter("reserved", row, row.reserved_quantity, int(kept)))
@@ -164,7 +165,8 @@ class _Case:
         return batch.status in ("staging", "running") and batch.updated_at <= self.as_of - STUCK and not waits
 
     def _issued_of(self, batch: Any) -> int:
-        return self.issued[str(batch.batch_id), batch.template_id]
+        """Its coupons: those that are living, and as many archived ones as their counter has."""
+        return self.issued[str(batch.batch_id), batch.template_id] + int(batch.archived_count)
 
     def _missing(self) -> Counter[int]:
         missing: Counter[int] = Counter()

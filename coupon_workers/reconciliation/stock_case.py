@@ -139,7 +139,7 @@ class StockCase:
         return len(gate.queue) + sum(claim.holds_unit for claim in gate.lost)
 
     def _takers(self, gate: GateBooks, verdict: Verdict) -> Iterator[Difference]:
-        if self.books.counters.uncounted:
+        if self.books.counters.uncounted or self.books.counters.archived:
             verdict.unjudged.add(self._subject("takers"))
             return
         queued = self._queued_of_users(gate)
@@ -156,8 +156,11 @@ class StockCase:
         return Counter([*(claim.user_id for claim in gate.queue), *lost])
 
     def _preheat(self, gate: GateBooks) -> RepairName | None:
-        """A rebuild forgets a claim that is nowhere else: not as long as there is one."""
-        return None if any(claim.end is None for claim in gate.lost) else RepairName.PREHEAT
+        """A rebuild forgets a claim that is nowhere else: not as long as there is one. With archived coupons there is
+        none: that gate is to go."""
+        if self.books.counters.archived or any(claim.end is None for claim in gate.lost):
+            return None
+        return RepairName.PREHEAT
 
     def _forgotten(self, gate: GateBooks) -> Iterator[Difference]:
         oldest = gate.mark.oldest

@@ -19,6 +19,7 @@ from coupon_workers.reconciliation.gate_books import lost_claims
 from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import expire_coupons, preheat_template, settle_claims
+from coupon_workers.templates.archived import check_nothing_archived
 
 Row = Mapping[str, Any]
 Outcome = dict[str, Any]
@@ -28,7 +29,7 @@ COUNT_TIMEOUT_MS = 60_000
 
 _COUNTERS = """
     SELECT issued_quantity AS issued, rejected_quantity AS rejected, reserved_quantity AS reserved,
-           granted_quantity AS granted, total_quantity AS total, status
+           granted_quantity AS granted, archived_quantity AS archived, total_quantity AS total, status
       FROM coupon_template WHERE template_id = :template_id"""
 _HOLD = text(f"{_COUNTERS} FOR NO KEY UPDATE")
 
@@ -38,11 +39,15 @@ _GIVE_BACK = text("""
      WHERE template_id = :template_id AND status NOT IN ('running', 'paused') AND left_quantity > 0
 """)
 
+# What is archived is as its counters say: the archive is not searched by template.
 _ROWS = text(f"""
-    SELECT (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source <> 'transfer') AS issued,
-           (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,
+    SELECT archived_quantity
+           + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source <> 'transfer') AS issued,
+           archived_granted_quantity
+           + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,
            (SELECT count(*) FROM claim_rejection WHERE template_id = :template_id) AS rejected,
            (SELECT coalesce(sum(kept), 0) FROM ({HOLDERS}) AS holder WHERE template_id = :template_id) AS reserved
+      FROM coupon_template WHERE template_id = :template_id
 """)
 _SET = text("""
     UPDATE coupon_template SET issued_quantity = :issued, rejected_quantity = :rejected, reserved_quantity = :reserved,
@@ -75,7 +80,8 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
         raise Conflict("OVER_ISSUED", "there are more coupons and units set aside than the total", **rows)
     connection.execute(_SET, key | rows)
     aside = any(before[name] != rows[name] for name in ("reserved", "granted"))
-    rebuilt = aside and before["status"] not in _UNKNOWN_TO_GATE and not _lost(services, finding["template_id"])
+    has_gate = before["status"] not in _UNKNOWN_TO_GATE and not before["archived"]
+    rebuilt = aside and has_gate and not _lost(services, finding["template_id"])
     if rebuilt:
         services.post.send(preheat_template(finding["template_id"]))
     return {"before": {name: before[name] for name in _COUNTED}, "after": rows, "preheat_sent": rebuilt}
@@ -84,7 +90,8 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
 def preheat(connection: Connection, services: Services, finding: Row, now: datetime, operator: str) -> Outcome:
     """Send for a rebuild of the template's keys.
 
-    Raises ``Conflict`` ``LOST_CLAIMS`` when the gate alone knows of accepted claims: they would be forgotten.
+    Raises ``Conflict``: ``LOST_CLAIMS`` when the gate alone knows of accepted claims, which would be forgotten,
+    ``HAS_ARCHIVED``.
     """
     template_id = finding["template_id"]
     status = connection.scalar(text("SELECT status FROM coupon_template WHERE template_id = :id"), {"id": template_id})
@@ -92,6 +99,7 @@ def preheat(connection: Connection, services: Services, finding: Row, now: datet
         raise NotFound("TEMPLATE_NOT_FOUND", f"there is no template {template_id}")
     if status in _UNKNOWN_TO_GATE:
         raise Conflict("INVALID_STATUS", f"a template that is {status} has nothing to preheat", current_status=status)
+    check_nothing_archived(connection, template_id)
     if lost := _lost(services, template_id):
         raise Conflict("LOST_CLAIMS", "the gate alone knows of accepted claims: a rebuild forgets them", claims=lost)
     services.post.send(preheat_template(template_id))
