@@ -33,18 +33,28 @@ end
 if counted ~= from then
   return { 'BEHIND', counted }
 end
-local day_key = KEYS[4] .. ARGV[4]
-for i = 5, #ARGV do
-  local user = ARGV[i]
-  local count, seq = 0, 0
-  local taker = redis.call('HGET', KEYS[3], user)
-  if taker then
-    local space = string.find(taker, ' ', 1, true)
-    count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
+if #ARGV > 4 then
+  -- One call for all users, read and written: a call for each would keep Redis from claims several times as long.
+  local takers, changed = redis.call('HMGET', KEYS[3], unpack(ARGV, 5)), {}
+  for i = 1, #ARGV - 4 do
+    local count, seq = 0, '0'
+    if takers[i] then
+      local space = string.find(takers[i], ' ', 1, true)
+      count, seq = tonumber(string.sub(takers[i], 1, space - 1)), string.sub(takers[i], space + 1)
+    end
+    changed[2 * i - 1], changed[2 * i] = ARGV[4 + i], (count + 1) .. ' ' .. seq
   end
-  redis.call('HSET', KEYS[3], user, (count + 1) .. ' ' .. seq)
-  if ARGV[4] ~= '' and redis.call('HINCRBY', day_key, user, 1) == 1 and redis.call('TTL', day_key) < 0 then
-    redis.call('EXPIRE', day_key, 172800)
+  redis.call('HSET', KEYS[3], unpack(changed))
+  if ARGV[4] ~= '' then
+    local day_key = KEYS[4] .. ARGV[4]
+    local counts = redis.call('HMGET', day_key, unpack(ARGV, 5))
+    for i = 1, #ARGV - 4 do
+      changed[2 * i] = (tonumber(counts[i] or 0)) + 1
+    end
+    redis.call('HSET', day_key, unpack(changed))
+    if redis.call('TTL', day_key) < 0 then
+      redis.call('EXPIRE', day_key, 172800)
+    end
   end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
