@@ -1,5 +1,5 @@
 --[[
-count_takers: count the users to whom a batch has issued coupons, each step of a shard once.
+count_takers: count the users to whom a batch has issued coupons, each piece of a shard once.
 
 Without it a user would claim on top of what a campaign gave him, only to be rejected when the claim is settled.
 
@@ -11,15 +11,15 @@ KEYS
 
 ARGV
   1 step  name of the field in meta
-  2 from  member up to which the shard was counted before this step
+  2 from  member up to which the shard was counted before this piece
   3 to    member up to which it is counted after it
   4 day   number of the local day of the issue, or "" when no daily limit holds
-  5..     user ids, each of whom got a coupon in this step
+  5..     user ids, 1,000 at most and each once, each of whom got a coupon in this piece
 
 Returns one of
   {COUNTED}
   {STALE}            they are counted already
-  {BEHIND, member}   the shard was counted up to this member, before or amid the step: count from there
+  {BEHIND, member}   the shard was counted up to this member, before or amid the piece: count from there
   {NOT_WARMED}       the keys are not whole; the preheat will count the users from the database
 ]]
 if redis.call('EXISTS', KEYS[2]) == 0 then

@@ -19,7 +19,7 @@ from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import database_errors
 from coupon_workers.runtime.prepared_statement import PreparedStatement
 from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.snowflake import route_of
+from coupon_workers.runtime.snowflake import ROUTES, of_every_route
 from coupon_workers.templates.validity_batch import windows_ms
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 
@@ -49,6 +49,10 @@ _HELD = """SELECT count(*) AS coupons,
 _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 """A template without limits asks for nobody's coupons."""
 
+# As PostgreSQL cuts "coupon" by the hash: partition after partition, their indexes stay in the processor's cache, as they
+# do for COPY. Were it cut in another way, this would only be slower.
+_PARTITION = "hashtextextended(user_id, 8816678312871386365) & 7"
+
 _STEP = """
     WITH next AS (
         SELECT member_no, user_id, row_no FROM audience_member
@@ -67,7 +71,7 @@ _STEP = """
         SELECT user_id, (:coupon_ids)[nth], :template_id, :batch_no, 1, :request_id, :version,
                timestamptz 'epoch' + :from_ms * interval '1 ms', timestamptz 'epoch' + :to_ms * interval '1 ms',
                'batch', :now, :now
-          FROM allowed WHERE nth <= :left
+          FROM allowed WHERE nth <= :left ORDER BY PARTITION, nth
         RETURNING user_id, coupon_id
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id, at)
@@ -128,8 +132,9 @@ _TYPES = {
     "left": "bigint",
     "now": "timestamptz",
 }
-_CAREFUL = PreparedStatement("issue_with_care", _STEP.replace("HELD", _HELD), **_TYPES)
-_FAST = PreparedStatement("issue_fast", _STEP.replace("HELD", _NOTHING), **_TYPES)
+_SQL = _STEP.replace("PARTITION", _PARTITION)
+_CAREFUL = PreparedStatement("issue_with_care", _SQL.replace("HELD", _HELD), **_TYPES)
+_FAST = PreparedStatement("issue_fast", _SQL.replace("HELD", _NOTHING), **_TYPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +190,6 @@ def _write(
     if left is None:
         return None
     limited = state["per_user_limit"] is not None or state["per_user_daily_limit"] is not None
-    route, count = route_of(state["template_id"]), min(chunk, state["member_count"] - state["cursor"])
     [(from_ms, to_ms_)] = windows_ms(state["validity"], state["timezone"], [to_ms(now)])
     [written] = (_CAREFUL if limited else _FAST).rows(
         connection,
@@ -199,8 +203,7 @@ def _write(
             "timezone": state["timezone"],
             "user_limit": state["per_user_limit"],
             "daily_limit": state["per_user_daily_limit"],
-            # As text: as a list the server would read a constant for each.
-            "coupon_ids": f"{{{','.join(str(services.next_id(route)) for _ in range(count))}}}",
+            "coupon_ids": _coupon_ids(services, min(chunk, state["member_count"] - state["cursor"])),
             "batch_no": batch_no(batch_id),
             "request_id": f"batch\t{batch_id}",  # no claim's request has a tab in it
             "from_ms": from_ms,
@@ -211,3 +214,13 @@ def _write(
         },
     )
     return written if (written["moved"], written["running"], written["booked"]) == (1, 1, 1) else None
+
+
+def _coupon_ids(services: Services, count: int) -> str:
+    """Identities in order, as PostgreSQL spells an array: of a list it would read each as a constant.
+
+    Claims have but 32,000 a second and process. Only who asks for a queued claim goes by the route, and none of these
+    is one.
+    """
+    identities = [one for _ in range(0, count, ROUTES) for one in of_every_route(services.next_id(0))]
+    return f"{{{','.join(map(str, sorted(identities)[:count]))}}}"
