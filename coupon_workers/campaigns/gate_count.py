@@ -107,7 +107,7 @@ def _pieces(members: Sequence[tuple[int, str]], end: int) -> Iterator[tuple[int,
 def _given_pages(
     services: Services, template: Any, batch_id: int, shard: int, start: int, end: int
 ) -> Iterator[tuple[int, Given]]:
-    """Pages of members: up to which member each goes, and who of them got a coupon; it is of one step or a part of it."""
+    """Pages of members, each of one step or a part of it: up to which member it goes, and who got a coupon."""
     while start < end:
         with transaction(services.engine) as connection:
             rows = connection.execute(

@@ -49,8 +49,8 @@ _HELD = """SELECT count(*) AS coupons,
 _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 """A template without limits asks for nobody's coupons."""
 
-# As PostgreSQL cuts "coupon" by the hash: partition after partition, their indexes stay in the processor's cache, as they
-# do for COPY. Were it cut in another way, this would only be slower.
+# As PostgreSQL cuts "coupon" in eight by a hash: one partition after the other, the indexes of each stay in the
+# processor's cache, as they do for COPY. Were it cut in another way, this would only be slower.
 _PARTITION = "hashtextextended(user_id, 8816678312871386365) & 7"
 
 _STEP = """
