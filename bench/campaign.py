@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -13,6 +15,7 @@ from bench.world import World
 from coupon_workers.campaigns.batch_run import run_step, start_batch
 from coupon_workers.campaigns.shard_step import CHUNK
 from coupon_workers.campaigns.staging import stage_batch
+from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import Task
 from coupon_workers.runtime.task import stage_batch as stage_task
 
@@ -57,19 +60,16 @@ class Campaign:
         """Ask the worker for it."""
         self.world.services.post.send(stage_task(self.batch_id))
 
-    def issue_all(self) -> float:
-        """Start it and take its steps here, one after the other; the seconds of the steps."""
-        post = _Box([])
+    def issue_all(self, threads: int) -> float:
+        """Start it and take its steps here, by so many threads as in a worker; the seconds of the steps."""
+        post = _Box()
         services = replace(self.world.services, post=post)
         if start_batch(services, self.batch_id) != "running":
             raise BenchFailure("the batch does not run")
-        steps = [task for task in post.sent if task.name == "issue_shard"]
         began_s = time.perf_counter()
-        while steps:
-            post.sent.clear()
-            batch_id, shard, cursor = map(int, steps.pop(0).args)
-            run_step(services, batch_id, shard, cursor, chunk=CHUNK)
-            steps += [task for task in post.sent if task.name == "issue_shard"]
+        with ThreadPoolExecutor(threads) as worker:
+            for taken in [worker.submit(_take_steps, services, post) for _ in range(threads)]:
+                taken.result()
         return time.perf_counter() - began_s
 
     def wait_running(self, check: Callable[[], None]) -> None:
@@ -80,6 +80,11 @@ class Campaign:
         """Wait until it is done. Raises ``BenchFailure`` unless each of ``users`` has a coupon."""
         self._wait(lambda: self._status_is("done"), patience_s, check)
         self.check_done(users)
+
+    def check_running(self) -> None:
+        """Raise ``BenchFailure`` when it has ended: what was measured beside it was not beside it all the time."""
+        if not self._status_is("running"):
+            raise BenchFailure("the batch was over too soon")
 
     def check_done(self, users: int) -> None:
         """Raise ``BenchFailure`` unless each of ``users`` has a coupon of the batch."""
@@ -104,11 +109,22 @@ class Campaign:
             time.sleep(_LOOK_EVERY_S)
 
 
-@dataclass(frozen=True)
 class _Box:
-    """A post that keeps what it is given."""
+    """A post that keeps the steps it is given, in their order, until somebody takes them."""
 
-    sent: list[Task]
+    def __init__(self) -> None:
+        self.steps: deque[Task] = deque()
 
     def send(self, task: Task) -> None:
-        self.sent.append(task)
+        if task.name == "issue_shard":
+            self.steps.append(task)
+
+
+def _take_steps(services: Services, box: _Box) -> None:
+    """Take steps until there are none; a step that is the last of its shard sends no more."""
+    while True:
+        try:
+            batch_id, shard, cursor = map(int, box.steps.popleft().args)
+        except IndexError:
+            return
+        run_step(services, batch_id, shard, cursor, chunk=CHUNK)

@@ -54,13 +54,13 @@ class _Desk:
         self._rows = CopiedRows({})
 
     def issue(self) -> Numbers:
-        """In this process, one step after the other, of a batch that is staged and started."""
+        """In this process, of a batch that is staged and started, by as many threads as a worker has."""
         count = self._stage.scale.many_users
         self._world.clear()
         campaign = Campaign.staged(self._world, open_sale(self._world), count, self._stage.mark())
         self._world.quiet()
         meter, cpu_s = CpuMeter({"postgres": self._stage.servers.pids()["postgres"]}), time.process_time()
-        elapsed_s = campaign.issue_all()
+        elapsed_s = campaign.issue_all(self._stage.settings().worker_threads)
         costs = meter.us_each(count) | {"python_us": (time.process_time() - cpu_s) * 1e6 / count}
         campaign.check_done(count)
         with closing(self._world.connect()) as connection:
@@ -99,7 +99,7 @@ def _claims(front: Front, *, campaign: bool) -> Numbers:
     with working(stage) as worker:
         sale = open_sale(stage.world)
         if campaign:
-            given = Campaign.of_file(stage.world, open_sale(stage.world), stage.scale.many_users, stage.mark())
+            given = Campaign.of_file(stage.world, open_sale(stage.world), stage.scale.beside_users, stage.mark())
             stage.world.quiet()
             given.send()
             given.wait_running(partial(stage.check_runs, worker))
@@ -107,6 +107,8 @@ def _claims(front: Front, *, campaign: bool) -> Numbers:
             stage.world.quiet()
         clients = PacedClaims(front, sale.template_id)
         clients.run(stage.scale.beside_rate, stage.scale.latency_s)
+        if campaign:
+            given.check_running()
         sale.wait_issued(clients.accepted, partial(stage.check_runs, worker))
         sale.wait_acknowledged()
     return clients.numbers()
@@ -114,10 +116,10 @@ def _claims(front: Front, *, campaign: bool) -> Numbers:
 
 ROW = Row(
     "fan-out",
-    "`issuing` and `COPY`: one connection, the same rows of coupon and coupon_flow into the same tables; nobody "
-    "listens to the events, so none are written. `whole way`: a file in the database is read, staged, reserved and "
-    "issued by the real worker. `claims`: open loop at a steady rate on another template, beside a campaign or "
-    "without one.",
+    "`issuing`: the steps, by as many threads as a worker has, which write in turn. `COPY`: one connection, the same "
+    "rows of coupon and coupon_flow into the same tables. Nobody listens to the events, so none are written. "
+    "`whole way`: a file in the database is read, staged, reserved and issued by the real worker. `claims`: open loop "
+    "at a steady rate on another template, beside a campaign that lasts longer or without one.",
     (
         Comparison("issuing, users a second", "COPY of the same rows", "users_per_s", ISSUING, COPY, owed=0.6),
         Comparison(

@@ -13,7 +13,7 @@ class Scale:
     message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
     median of ``peak_runs``. ``many_outstanding`` and ``few_outstanding`` coupons lie in the two databases that
     ``outstanding_claims`` more are claimed from. ``few_users`` and ``many_users`` are the audiences of campaigns;
-    ``beside_rate`` claims a second come beside one. ``expired_coupons`` are ended at one go, ``expired_beside`` while
+    ``beside_rate`` claims a second come beside one of ``beside_users``, which must last longer. ``expired_coupons`` are ended at one go, ``expired_beside`` while
     claims come. ``reconciled_coupons`` are compared with all that belongs to them.
     """
 
@@ -31,6 +31,7 @@ class Scale:
     few_users: int = 10_000
     many_users: int = 300_000
     beside_rate: float = 300.0
+    beside_users: int = 600_000
     expired_coupons: int = 100_000
     expired_beside: int = 400_000
     reconciled_coupons: int = 300_000
@@ -50,6 +51,7 @@ QUICK = Scale(
     outstanding_claims=2_000,
     few_users=1_000,
     many_users=20_000,
+    beside_users=200_000,
     expired_coupons=20_000,
     expired_beside=60_000,
     reconciled_coupons=50_000,

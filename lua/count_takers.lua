@@ -1,5 +1,5 @@
 --[[
-count_takers: count the users to whom a batch has issued coupons, each step of a shard once.
+count_takers: count the users to whom a batch has issued coupons, each piece of a shard once.
 
 Without it a user would claim on top of what a campaign gave him, only to be rejected when the claim is settled.
 
@@ -11,15 +11,15 @@ KEYS
 
 ARGV
   1 step  name of the field in meta
-  2 from  member up to which the shard was counted before this step
+  2 from  member up to which the shard was counted before this piece
   3 to    member up to which it is counted after it
   4 day   number of the local day of the issue, or "" when no daily limit holds
-  5..     user ids, each of whom got a coupon in this step
+  5..     user ids, 1,000 at most and each once, each of whom got a coupon in this piece
 
 Returns one of
   {COUNTED}
   {STALE}            they are counted already
-  {BEHIND, member}   the shard was counted up to this member, before or amid the step: count from there
+  {BEHIND, member}   the shard was counted up to this member, before or amid the piece: count from there
   {NOT_WARMED}       the keys are not whole; the preheat will count the users from the database
 ]]
 if redis.call('EXISTS', KEYS[2]) == 0 then
@@ -33,18 +33,28 @@ end
 if counted ~= from then
   return { 'BEHIND', counted }
 end
-local day_key = KEYS[4] .. ARGV[4]
-for i = 5, #ARGV do
-  local user = ARGV[i]
-  local count, seq = 0, 0
-  local taker = redis.call('HGET', KEYS[3], user)
-  if taker then
-    local space = string.find(taker, ' ', 1, true)
-    count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
+if #ARGV > 4 then
+  -- One call for all users, read and written: a call for each would keep Redis from claims several times as long.
+  local takers, changed = redis.call('HMGET', KEYS[3], unpack(ARGV, 5)), {}
+  for i = 1, #ARGV - 4 do
+    local count, seq = 0, '0'
+    if takers[i] then
+      local space = string.find(takers[i], ' ', 1, true)
+      count, seq = tonumber(string.sub(takers[i], 1, space - 1)), string.sub(takers[i], space + 1)
+    end
+    changed[2 * i - 1], changed[2 * i] = ARGV[4 + i], (count + 1) .. ' ' .. seq
   end
-  redis.call('HSET', KEYS[3], user, (count + 1) .. ' ' .. seq)
-  if ARGV[4] ~= '' and redis.call('HINCRBY', day_key, user, 1) == 1 and redis.call('TTL', day_key) < 0 then
-    redis.call('EXPIRE', day_key, 172800)
+  redis.call('HSET', KEYS[3], unpack(changed))
+  if ARGV[4] ~= '' then
+    local day_key = KEYS[4] .. ARGV[4]
+    local counts = redis.call('HMGET', day_key, unpack(ARGV, 5))
+    for i = 1, #ARGV - 4 do
+      changed[2 * i] = (tonumber(counts[i] or 0)) + 1
+    end
+    redis.call('HSET', day_key, unpack(changed))
+    if redis.call('TTL', day_key) < 0 then
+      redis.call('EXPIRE', day_key, 172800)
+    end
   end
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])

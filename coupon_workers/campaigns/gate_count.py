@@ -18,13 +18,20 @@ from coupon_workers.campaigns.batch import batch_no
 from coupon_workers.claiming.gate_step import KEPT, step_field
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.local_day import local_day_number
 
+PIECE = 200
+"""Users counted in one script: a fraction of a millisecond of Redis's time, after which it has time for claims."""
+
 PAGE = 2_000
-"""Users counted in one script: some milliseconds of Redis's time."""
+"""Members read at once, where others have not counted theirs."""
+
+Given = tuple[Sequence[tuple[int, str]], datetime]
+"""Who got a coupon, by member and user in the order of the members, and when."""
 
 # "+ 0" as in a step: the statistics know nothing of a new template, and all its coupons would be read for each member.
 _ISSUED = text(
@@ -52,47 +59,55 @@ def count_step(
     batch_id: int,
     shard: int,
     span: tuple[int, int],
-    issued: tuple[Sequence[str], datetime],
+    given: Given,
 ) -> None:
-    """Have the gate count the users of a step: members after ``span[0]`` up to ``span[1]``, of whom those in ``issued``
-    got a coupon at that instant. ``template`` has ``template_id``, ``timezone`` and ``per_user_daily_limit``.
+    """Have the gate count the users of a step: members after ``span[0]`` up to ``span[1]``, of whom those in ``given``
+    got a coupon. ``template`` has ``template_id``, ``timezone`` and ``per_user_daily_limit``.
 
     Raises ``StoreUnavailable``: the next step of the shard counts them.
     """
-    behind = _count(services, template, batch_id, shard, span, *issued)
+    behind = _count(services, template, batch_id, shard, span, given)
     while behind is not None:
         start, behind = behind, None
-        for to, users, at in _issued_pages(services, template, batch_id, shard, start, span[1]):
-            behind = _count(services, template, batch_id, shard, (start, to), users, at)
+        for to, page in _given_pages(services, template, batch_id, shard, start, span[1]):
+            behind = _count(services, template, batch_id, shard, (start, to), page)
             if behind is not None:
                 break
             start = to
 
 
 def _count(
-    services: Services,
-    template: Any,
-    batch_id: int,
-    shard: int,
-    span: tuple[int, int],
-    users: Sequence[str],
-    at: datetime,
+    services: Services, template: Any, batch_id: int, shard: int, span: tuple[int, int], given: Given
 ) -> int | None:
-    """The member from which on must be counted first, if it is not this span's turn."""
-    keys = BucketKeys(template["template_id"])
+    """Count a span in pieces, each once; the member from which on must be counted first, if it is not its turn."""
+    keys, (members, at) = BucketKeys(template["template_id"]), given
     day = "" if template["per_user_daily_limit"] is None else local_day_number(at, template["timezone"])
-    reply = lua_script("count_takers")(
-        services.redis,
-        [keys.meta, keys.generation, keys.takers, keys.day_prefix],
-        [step_field(batch_id, shard), *span, day, *users],
-    )
-    return int(reply[1]) if reply[0] == b"BEHIND" else None
+    start = span[0]
+    for to, users in _pieces(members, span[1]):
+        reply = lua_script("count_takers")(
+            services.redis,
+            [keys.meta, keys.generation, keys.takers, keys.day_prefix],
+            [step_field(batch_id, shard), start, to, day, *users],
+        )
+        if reply[0] == b"BEHIND":
+            return int(reply[1])
+        crash_point("campaign.amid_count")
+        start = to
+    return None
 
 
-def _issued_pages(
+def _pieces(members: Sequence[tuple[int, str]], end: int) -> Iterator[tuple[int, list[str]]]:
+    """Parts of a span, each with the member up to which it goes: the last one, or the only one, up to ``end``."""
+    for first in range(0, max(1, len(members)), PIECE):
+        piece = members[first : first + PIECE]
+        last = first + PIECE >= len(members)
+        yield end if last else piece[-1][0], [user for _, user in piece]
+
+
+def _given_pages(
     services: Services, template: Any, batch_id: int, shard: int, start: int, end: int
-) -> Iterator[tuple[int, list[str], datetime]]:
-    """Pages of members with the users of each who got a coupon, and when; a page is of one step or a part of it."""
+) -> Iterator[tuple[int, Given]]:
+    """Pages of members, each of one step or a part of it: up to which member it goes, and who got a coupon."""
     while start < end:
         with transaction(services.engine) as connection:
             rows = connection.execute(
@@ -115,7 +130,7 @@ def _issued_pages(
         cut = next((row.member_no for row in rows if row.claimed_at not in (None, at)), None)
         page = [row for row in same if cut is None or row.member_no < cut]
         start = page[-1].member_no
-        yield start, [row.user_id for row in page if row.claimed_at is not None], at
+        yield start, ([(row.member_no, row.user_id) for row in page if row.claimed_at is not None], at)
 
 
 def forget_steps(services: Services, template_id: int) -> None:

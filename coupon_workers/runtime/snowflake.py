@@ -27,6 +27,8 @@ FURTHEST_AHEAD_MS = 600_000
 
 LAST_MS = EPOCH_MS + 2**41 - 1
 
+ROUTES = 256
+
 _SEQUENCES = 32
 _MS_SHIFT, _ROUTE_SHIFT, _WORKER_SHIFT = 22, 14, 5
 _WAIT_S = 0.000_5
@@ -122,6 +124,14 @@ class Snowflake:
 def route_of(template_id: int) -> int:
     """Where a template's claims are kept, in 8 bits: stable across processes and releases (CRC-32 of the decimals)."""
     return crc32(str(template_id).encode()) & 0xFF
+
+
+def of_every_route(identity: int) -> range:
+    """``identity``, of route 0, and those that differ from it in the route only: 256, which nobody else is given.
+
+    For what is made by the thousand and never looked for by its route: a millisecond and worker has room for 8,192.
+    """
+    return range(identity, identity + (ROUTES << _ROUTE_SHIFT), 1 << _ROUTE_SHIFT)
 
 
 def route_in(identity: int) -> int:

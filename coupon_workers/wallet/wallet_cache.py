@@ -8,7 +8,6 @@ one reader at a time fills.
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 from collections.abc import Collection
 from typing import cast
 
@@ -17,7 +16,7 @@ from redis.exceptions import RedisError
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.lua_script import lua_script
-from coupon_workers.wallet.wallet_key import wallet_key, wallet_shard
+from coupon_workers.wallet.wallet_key import wallet_key, wallet_keys
 
 KEEP_MS = 30_000
 FILL_MS = 2_000
@@ -31,11 +30,8 @@ Look = tuple[bytes | None, str | None]
 
 def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
     """Forget the pages of these users, and any filling under way. Raises ``StoreUnavailable``."""
-    shards: defaultdict[int, list[str]] = defaultdict(list)
-    for user_id in user_ids:
-        shards[wallet_shard(user_id)].append(wallet_key(user_id))
     pipeline = client.pipeline(transaction=False)
-    for keys in shards.values():
+    for keys in wallet_keys(user_ids):
         pipeline.unlink(*keys)
     try:
         pipeline.execute()

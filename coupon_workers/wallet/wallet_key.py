@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from zlib import crc32
 
 SHARDS = 16
@@ -15,4 +17,17 @@ def wallet_shard(user_id: str) -> int:
 
 def wallet_key(user_id: str) -> str:
     """String: the first page of a user's wallet as JSON, or the token of whoever is filling it."""
-    return f"cw:{{w{wallet_shard(user_id)}}}:wallet:{user_id}"
+    return _key(wallet_shard(user_id), user_id)
+
+
+def wallet_keys(user_ids: Collection[str]) -> Iterable[list[str]]:
+    """The keys of these users' wallets, those of a shard together."""
+    shards: defaultdict[int, list[str]] = defaultdict(list)
+    for user_id in user_ids:
+        shard = wallet_shard(user_id)
+        shards[shard].append(_key(shard, user_id))
+    return shards.values()
+
+
+def _key(shard: int, user_id: str) -> str:
+    return f"cw:{{w{shard}}}:wallet:{user_id}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from coupon_workers.campaigns import gate_count
 from coupon_workers.campaigns.batch_control import cancel_batch
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.campaigns.batch_sweep import FORGOTTEN
@@ -119,6 +120,55 @@ def test_steps_that_die_one_after_the_other_are_counted_together(
     go_on(campaign, time)
 
     assert ({0}, {1}) == (uncounted, counts_of(sale))
+    assert_sound(sale.services)
+
+
+def test_a_worker_that_dies_between_two_pieces_of_a_count_leaves_the_rest_to_the_next(
+    sale: Sale, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of seven pieces, some of its users refused: whoever was counted before the death is not counted again."""
+    monkeypatch.setattr(gate_count, "PIECE", 1)
+    for user in USERS[2:5]:
+        for request in ("r1", "r2"):
+            sale.claim(user, request)
+    sale.drain()
+    campaign = plan_campaign(sale, USERS, shards=1)
+    campaign.start()
+    with dying_at(monkeypatch, "campaign.amid_count"):
+        run_step(sale.services, campaign.batch_id, 0, 0, chunk=10)
+    counted = [int((sale.taker(user) or "0 0").split()[0]) for user in USERS]
+
+    monkeypatch.setattr(gate_count, "PIECE", 2)
+    go_on(campaign, time)
+
+    assert [1, 0, 2, 2, 2, 0, 0, 0, 0, 0] == counted
+    assert [1, 1, 2, 2, 2, 1, 1, 1, 1, 1] == [int((sale.taker(user) or "0 0").split()[0]) for user in USERS]
+    assert ("done", 7, 3) == tuple(campaign.books[name] for name in ("status", "issued_count", "refused_count"))
+    assert_sound(sale.services)
+
+
+def test_a_piece_that_comes_twice_is_counted_once(sale: Sale, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker stands still before its count, another dies amid the same; then both go on, the pieces of each cut
+    elsewhere."""
+    campaign = plan_campaign(sale, USERS, shards=1)
+    campaign.start()
+    stopped: list[Callable[[], None]] = []
+    with stopped_before_counting(monkeypatch, stopped):
+        run_step(sale.services, campaign.batch_id, 0, 0, chunk=10)
+    [count] = stopped
+    monkeypatch.setattr(gate_count, "PIECE", 3)
+    with dying_at(monkeypatch, "campaign.amid_count"):
+        count()
+    counted = [int((sale.taker(user) or "0 0").split()[0]) for user in USERS]
+
+    for piece in (2, 4):
+        monkeypatch.setattr(gate_count, "PIECE", piece)
+        count()
+
+    assert [1] * 3 + [0] * 7 == counted
+    assert {1} == counts_of(sale)
+    go_on(campaign, time)
+    assert ("done", {1}) == (campaign.books["status"], counts_of(sale))
     assert_sound(sale.services)
 
 

@@ -147,3 +147,17 @@ def test_names_are_texts(warm: redis.Redis) -> None:
     count(warm, 0, 2, "007", "a b")
 
     assert [b"1 0", b"1 0"] == warm.hmget(KEYS.takers, ["007", "a b"])
+
+
+def test_a_thousand_users_are_counted_in_one_call(warm: redis.Redis) -> None:
+    """The most there are; half of them are known, with numbers of their own."""
+    users = [f"u{number}" for number in range(1_000)]
+    warm.hset(KEYS.takers, mapping={user: f"2 {number}" for number, user in enumerate(users) if number % 2})
+    warm.hset(f"{KEYS.day_prefix}{DAY}", mapping=dict.fromkeys(users[::5], 4))
+
+    assert [b"COUNTED"] == count(warm, 0, 1_000, *users, day=DAY)
+
+    takers: Any = warm.hmget(KEYS.takers, users)
+    days: Any = warm.hmget(f"{KEYS.day_prefix}{DAY}", users)
+    assert [f"3 {number}" if number % 2 else "1 0" for number in range(1_000)] == [value.decode() for value in takers]
+    assert ["1" if number % 5 else "5" for number in range(1_000)] == [value.decode() for value in days]

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from coupon_workers.campaigns import shard_step
+from coupon_workers.campaigns import gate_count, shard_step
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.campaigns.gate_count import count_step
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.settings import Settings, read_settings
 from tests.support.crash import Crash
 
-POINTS = ("campaign.before_commit", "campaign.after_commit", "campaign.after_count")
+POINTS = ("campaign.before_commit", "campaign.after_commit", "campaign.amid_count", "campaign.after_count")
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
 
@@ -34,7 +34,8 @@ def dying_at(monkeypatch: pytest.MonkeyPatch, point: str | None) -> Iterator[Non
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(shard_step, "crash_point", crash_point)
+        for module in (shard_step, gate_count):
+            patch.setattr(module, "crash_point", crash_point)
         try:
             yield
         except Crash:

@@ -16,6 +16,7 @@ from coupon_workers.runtime.snowflake import (
     FURTHEST_AHEAD_MS,
     Snowflake,
     issued_at_ms,
+    of_every_route,
     route_in,
     route_of,
     wall_clock_ms,
@@ -109,6 +110,21 @@ def test_an_identity_says_when_where_and_by_whom_it_was_made(at_ms: int, route: 
     identity = Snowflake(number, standing(at_ms)).next_id(route)
 
     assert (at_ms, route, number) == (issued_at_ms(identity), route_in(identity), worker_number_in(identity))
+
+
+def test_an_identity_stands_for_those_of_every_route_that_nobody_else_is_given() -> None:
+    """256 of each, in order, of the same millisecond and worker; beside identities of single routes."""
+    ids = Snowflake(5, standing(NOON_MS))
+
+    single = [ids.next_id(route) for route in range(20)]
+    blocks = [of_every_route(ids.next_id(0)) for _ in range(50)]
+    single += [ids.next_id(route) for route in range(20)]
+
+    given = [identity for block in blocks for identity in block]
+    assert len(blocks) * 256 + 40 == len({*given, *single})
+    assert [list(range(256))] * 50 == [[route_in(identity) for identity in block] for block in blocks]
+    assert [{issued_at_ms(block[0])} for block in blocks] == [set(map(issued_at_ms, block)) for block in blocks]
+    assert {5} == set(map(worker_number_in, given))
 
 
 def test_threads_share_one_generator_without_repeating() -> None:
