@@ -40,7 +40,9 @@ _UNPAIRED = """
            p.batch_no AS batch_of_coupon
       FROM (SELECT c.coupon_id, c.user_id, CAST(c.code_batch_id AS text) AS batch_no, b.template_id
               FROM code c JOIN code_batch b USING (code_batch_id) WHERE c.coupon_id IS NOT NULL) AS d
-      FULL JOIN (SELECT coupon_id, user_id, batch_no, template_id FROM coupon WHERE source = 'code') AS p
+      FULL JOIN (SELECT coupon_id, user_id, batch_no, template_id FROM coupon WHERE source = 'code'
+                  UNION ALL
+                 SELECT coupon_id, user_id, batch_no, template_id FROM coupon_archive WHERE source = 'code') AS p
            USING (coupon_id)
      WHERE (d.user_id, d.batch_no, d.template_id) IS DISTINCT FROM (p.user_id, p.batch_no, p.template_id)
      ORDER BY coupon_id LIMIT :breach_limit
