@@ -42,6 +42,23 @@ class Conflict(CouponWorkersError):  # noqa: N818 - the word of HTTP 409, which 
         super().__init__(detail)
 
 
+class Gone(CouponWorkersError):  # noqa: N818 - the word of HTTP 410, which it becomes
+    """The thing was there and has been taken away for good."""
+
+    def __init__(self, code: str, detail: str, **evidence: object) -> None:
+        self.code = code
+        self.evidence = evidence
+        super().__init__(detail)
+
+
+class TooManyTries(CouponWorkersError):  # noqa: N818 - the word of HTTP 429, which it becomes
+    """Too many wrong tries: the next one is heard after ``wait_ms``."""
+
+    def __init__(self, wait_ms: int) -> None:
+        self.wait_ms = wait_ms
+        super().__init__()
+
+
 class InvalidInput(CouponWorkersError):  # noqa: N818 - the word of HTTP 422, which it becomes
     """The input breaks a rule; ``errors`` names each field with its message."""
 
@@ -68,6 +85,14 @@ class StatementRowsError(InvalidInput):
     def __init__(self, errors: list[tuple[str, str]], count: int) -> None:
         self.count = count
         super().__init__(errors)
+
+
+class CapacityError(InvalidInput):
+    """So many codes of this form would be easy to guess: of ``space`` possible ones, ``allowed`` may still be made."""
+
+    def __init__(self, space: int, allowed: int) -> None:
+        self.space, self.allowed = space, allowed
+        super().__init__([("quantity", f"must be at most {allowed}: {space} such codes are possible")])
 
 
 class EmbeddedServerError(CouponWorkersError):

@@ -57,6 +57,7 @@ def settings(servers: EmbeddedServers) -> Settings:
         database_url=SecretStr(urls[DATABASE_URL]),
         redis_url=SecretStr(urls[REDIS_URL]),
         broker_url=SecretStr(urls[BROKER_URL]),
+        code_pepper=SecretStr("a-pepper-for-tests"),
     )
 
 

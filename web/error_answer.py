@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from flask import Flask, Response, request
@@ -12,9 +13,11 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from coupon_workers.errors import (
     ClockWentBack,
     Conflict,
+    Gone,
     InvalidInput,
     NotFound,
     StoreUnavailable,
+    TooManyTries,
     WorkerNumbersExhausted,
 )
 from coupon_workers.field_message import field_message
@@ -41,6 +44,8 @@ def answer_errors(app: Flask) -> None:
     app.register_error_handler(ProblemError, _problem_error)
     app.register_error_handler(NotFound, _not_found)
     app.register_error_handler(Conflict, _conflict)
+    app.register_error_handler(Gone, _gone)
+    app.register_error_handler(TooManyTries, _too_many_tries)
     app.register_error_handler(InvalidInput, _invalid_input)
     app.register_error_handler(StoreUnavailable, _store_unavailable)
     app.register_error_handler(ClockWentBack, _no_identity)
@@ -78,6 +83,15 @@ def _not_found(error: NotFound) -> Response:
 
 def _conflict(error: Conflict) -> Response:
     return problem(409, error.code, str(error), evidence=error.evidence)
+
+
+def _gone(error: Gone) -> Response:
+    return problem(410, error.code, str(error), evidence=error.evidence)
+
+
+def _too_many_tries(error: TooManyTries) -> Response:
+    headers = {"Retry-After": str(ceil(error.wait_ms / 1000))}
+    return problem(429, "RATE_LIMITED", "too many wrong tries; ask again later", headers=headers)
 
 
 def _invalid_input(error: InvalidInput) -> Response:

@@ -63,14 +63,19 @@ def reserve(services: Services, connection: Connection, batch: Row, now: datetim
     their units already: the gate's stock tells, where it is warm. The caller brings the new version to the gate.
     """
     wanted, template_id = batch["audience_count"], batch["template_id"]
-    room = connection.execute(_ROOM, {"template_id": template_id}).scalar_one()
-    units = max(0, min(wanted, room, _gate_stock(services, template_id, room)))
+    units = min(wanted, free_units(services, connection, template_id))
     if units == 0 or (units < wanted and batch["policy"] == BatchPolicy.ALL_OR_NOTHING):
         return f"NOT_ENOUGH_STOCK: {wanted} users, {units} units"
     named = {"template_id": template_id, "units": units, "now": now, "batch_id": batch["batch_id"]}
     if connection.execute(_RESERVE, named).rowcount != 1 or connection.execute(_START, named).rowcount != 1:
         raise AssertionError("the template or the batch changed while it was held")
     return None
+
+
+def free_units(services: Services, connection: Connection, template_id: int) -> int:
+    """How many units may be set aside of the template, which this transaction holds from here on."""
+    room: int = connection.execute(_ROOM, {"template_id": template_id}).scalar_one()
+    return max(0, min(room, _gate_stock(services, template_id, room)))
 
 
 def _gate_stock(services: Services, template_id: int, room: int) -> int:

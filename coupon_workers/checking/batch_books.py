@@ -37,9 +37,12 @@ _OF_TEMPLATES = """
     SELECT t.template_id, t.reserved_quantity, t.granted_quantity,
            coalesce(b.kept, 0) AS kept, coalesce(c.granted, 0) + t.archived_granted_quantity AS granted
       FROM coupon_template t
-      LEFT JOIN (SELECT template_id, sum(left_quantity) AS kept FROM issue_batch
-                  WHERE status IN ('running', 'paused') GROUP BY template_id) AS b USING (template_id)
-      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source = 'batch'
+      LEFT JOIN (SELECT template_id, sum(kept) AS kept
+                   FROM (SELECT template_id, left_quantity FROM issue_batch WHERE status IN ('running', 'paused')
+                          UNION ALL
+                         SELECT template_id, left_quantity FROM code_batch) AS holder(template_id, kept)
+                  GROUP BY template_id) AS b USING (template_id)
+      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source IN ('batch', 'code')
                   GROUP BY template_id) AS c USING (template_id)
      WHERE t.reserved_quantity <> coalesce(b.kept, 0)
         OR t.granted_quantity <> coalesce(c.granted, 0) + t.archived_granted_quantity
@@ -57,8 +60,8 @@ _OF_NO_BATCH = """
 
 
 def batch_books(services: Services) -> list[Breach]:
-    """Batches whose counts are not those of their rows, coupons of no batch, and templates whose books of batches
-    differ from what their batches keep and have given."""
+    """Batches whose counts are not those of their rows, coupons of no batch, and templates whose books of batches, of
+    users or of codes, differ from what these keep and have given."""
     return [*_batches(services), *_templates(services), *_strays(services)][:BREACH_LIMIT]
 
 
@@ -80,7 +83,7 @@ def _templates(services: Services) -> list[Breach]:
         Breach(
             RULE,
             f"template {row.template_id}",
-            f"{row.kept} kept and {row.granted} given by its batches",
+            f"{row.kept} kept and {row.granted} given by its batches and codes",
             f"reserved_quantity {row.reserved_quantity}, granted_quantity {row.granted_quantity}",
         )
         for row in rows(services, _OF_TEMPLATES)

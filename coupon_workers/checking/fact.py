@@ -18,13 +18,17 @@ _COUNTS = """
            (SELECT count(*) FROM ledger_entry) AS ledger_entries,
            (SELECT count(*) FROM order_event WHERE state = 'waiting') AS waiting_events,
            (SELECT count(*) FROM issue_batch) AS batches,
-           (SELECT count(*) FROM issue_batch WHERE status IN ('staging', 'ready', 'running', 'paused')) AS open_batches
+           (SELECT count(*) FROM issue_batch WHERE status IN ('staging', 'ready', 'running', 'paused')) AS open_batches,
+           (SELECT count(*) FROM code_batch) AS code_batches,
+           (SELECT coalesce(sum(generated_count), 0) FROM code_batch) AS codes,
+           (SELECT coalesce(sum(used_count), 0) FROM code_batch) AS used_codes
 """
 
 
 def facts(services: Services) -> dict[str, int]:
     """Counts of templates, coupons, archived ones, rejections, events, entries set aside, orders with coupons and
-    their refunds and bookings, events of orders not known yet, batches and open ones, queued claims, and cold buckets.
+    their refunds and bookings, events of orders not known yet, batches and open ones, batches of codes with their codes
+    and used ones, queued claims, and cold buckets.
 
     Raises ``StoreUnavailable``.
     """

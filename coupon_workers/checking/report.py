@@ -11,6 +11,7 @@ from coupon_workers.checking.archive_books import archive_books
 from coupon_workers.checking.batch_books import batch_books
 from coupon_workers.checking.breach import Breach
 from coupon_workers.checking.closed_day import closed_day
+from coupon_workers.checking.code_books import code_books
 from coupon_workers.checking.conservation import conservation
 from coupon_workers.checking.daily_limit import daily_limit
 from coupon_workers.checking.fact import facts
@@ -88,6 +89,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("one_effect", "one effect per request, one end per claim", one_effect),
         Invariant("batch_books", "a batch's rows add up, its units are in its template's books", batch_books),
         Invariant("archive_books", "what was archived is whole, over for good, and counted once", archive_books),
+        Invariant("code_books", "a used code has one coupon, a batch's counts are those of its codes", code_books),
         Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
         Invariant("flow_history", "history replays to the state", flow_history),
         Invariant("live_use", "one active use per coupon, as the coupon says", live_use),

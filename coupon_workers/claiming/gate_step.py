@@ -1,4 +1,5 @@
-"""How far the gate has counted what batches give to users: a field of its ``meta`` for each shard.
+"""How far the gate has counted what batches give to users: a field of its ``meta`` for each shard, and for each
+batch of codes, whose uses are numbered.
 
 The steps of a shard move it (``lua/count_takers.lua``); a preheat, which counts all coupons of the database while no
 step can be taken, writes down how far that was.
@@ -18,6 +19,9 @@ _CURSORS = text(
     "SELECT s.batch_id, s.shard, s.cursor FROM issue_shard s JOIN issue_batch b USING (batch_id)"
     " WHERE b.template_id = :template_id AND s.cursor > 0"
     "   AND (b.status IN ('running', 'paused') OR s.cursor > s.gate_cursor OR b.finished_at > now() - :kept)"
+    " UNION ALL "
+    # Of codes for ever: a template has few batches of them, and their owners may come late.
+    "SELECT code_batch_id, 0, used_count FROM code_batch WHERE template_id = :template_id AND used_count > 0"
 )
 
 

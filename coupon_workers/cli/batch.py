@@ -39,14 +39,14 @@ _UNHAPPY = (BatchStatus.FAILED, BatchStatus.CANCELLED)
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, readable=True, allow_dash=True)
 
 
-def _identity(word: str) -> int:
-    """The number. Raises ``UsageError`` when it cannot be one."""
+def identity(word: str) -> int:
+    """An option's number. Raises ``UsageError`` when it cannot be one."""
     if not (word.isascii() and word.isdecimal() and len(word) < 20 and 0 < int(word) < 2**63):
         raise click.UsageError(f"{word!r} is no such number; they are whole, as the API shows them")
     return int(word)
 
 
-def _checked(kind: Any) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+def checked(kind: Any) -> Callable[[click.Context, click.Parameter, str | None], Any]:
     """An option held to the rule that the API holds the field to."""
 
     def check(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
@@ -65,9 +65,9 @@ def batch() -> None:
 
 @batch.command()
 @click.argument("file", type=_FILE, required=False)
-@click.option("--template", "template_id", type=_identity, required=True, metavar="ID", help="What they get.")
+@click.option("--template", "template_id", type=identity, required=True, metavar="ID", help="What they get.")
 @click.option("--tags", metavar="EXPR", help='Instead of FILE: an expression over tags, as "vip and not churned".')
-@click.option("--name", callback=_checked(Name), help="What it is called. [default: the file's name]")
+@click.option("--name", callback=checked(Name), help="What it is called. [default: the file's name]")
 @click.option(
     "--policy",
     type=click.Choice([policy.value for policy in BatchPolicy]),
@@ -75,7 +75,7 @@ def batch() -> None:
     show_default=True,
     help="Without enough stock: nothing, or as many as there are.",
 )
-@click.option("--start-at", callback=_checked(Instant), metavar="INSTANT", help="RFC 3339. [default: at once]")
+@click.option("--start-at", callback=checked(Instant), metavar="INSTANT", help="RFC 3339. [default: at once]")
 @click.option("--wait", is_flag=True, help="Show how it goes on until it ends; Ctrl-C leaves it running.")
 def create(
     file: Path | None,
@@ -116,7 +116,7 @@ def create(
 
 
 @batch.command()
-@click.argument("batch_id", type=_identity, metavar="NO")
+@click.argument("batch_id", type=identity, metavar="NO")
 @click.option("--wait", is_flag=True, help="Show how it goes on until it ends; then exit 1 if it failed.")
 @click.option("--json", "as_json", is_flag=True, help="In the form of GET /v1/batches/{batch_no}.")
 def show(batch_id: int, wait: bool, as_json: bool) -> None:
@@ -130,7 +130,7 @@ def show(batch_id: int, wait: bool, as_json: bool) -> None:
 
 @batch.command("list")
 @click.option("--status", type=click.Choice([status.value for status in BatchStatus]), help="Only those in it now.")
-@click.option("--template", "template_id", type=_identity, metavar="ID", help="Only those of this template.")
+@click.option("--template", "template_id", type=identity, metavar="ID", help="Only those of this template.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 def list_(status: str | None, template_id: int | None, limit: int, as_json: bool) -> None:
@@ -145,28 +145,28 @@ def list_(status: str | None, template_id: int | None, limit: int, as_json: bool
 
 
 @batch.command()
-@click.argument("batch_id", type=_identity, metavar="NO")
+@click.argument("batch_id", type=identity, metavar="NO")
 def pause(batch_id: int) -> None:
     """Stop issuing until it is resumed; its stock and its place are kept."""
     _move(control.pause_batch, batch_id)
 
 
 @batch.command()
-@click.argument("batch_id", type=_identity, metavar="NO")
+@click.argument("batch_id", type=identity, metavar="NO")
 def resume(batch_id: int) -> None:
     """Go on where it was paused."""
     _move(control.resume_batch, batch_id)
 
 
 @batch.command()
-@click.argument("batch_id", type=_identity, metavar="NO")
+@click.argument("batch_id", type=identity, metavar="NO")
 def cancel(batch_id: int) -> None:
     """End it for good: issued coupons stay, what is left of its stock goes back."""
     _move(control.cancel_batch, batch_id)
 
 
 @batch.command()
-@click.argument("batch_id", type=_identity, metavar="NO")
+@click.argument("batch_id", type=identity, metavar="NO")
 def failures(batch_id: int) -> None:
     """Print the rows that got no coupon, as CSV: row, value, reason."""
     for piece in failures_csv(make_services(cli_settings()), batch_id):

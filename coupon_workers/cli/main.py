@@ -20,6 +20,7 @@ COMMANDS = {
     "dead-letters": ("coupon_workers.cli.queues", "dead_letters"),
     "batch": ("coupon_workers.cli.batch", "batch"),
     "reconcile": ("coupon_workers.cli.reconcile", "reconcile"),
+    "codes": ("coupon_workers.cli.codes", "codes"),
     "close": ("coupon_workers.cli.close", "close"),
     "preheat": ("coupon_workers.cli.preheat", "preheat"),
     "demo": ("coupon_workers.cli.demo", "demo"),

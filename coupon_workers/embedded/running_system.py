@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from coupon_workers.embedded.child import ChildProcess
+from coupon_workers.embedded.kept_pepper import CODE_PEPPER, kept_pepper
 from coupon_workers.embedded.listen_address import base_url, free_port
 from coupon_workers.embedded.output import Output, PrefixedOutput
 from coupon_workers.embedded.procfile import RELEASE, Procfile, find_procfile
@@ -109,13 +110,21 @@ class RunningSystem:
         )
         self.supervisor.start()
         wait_until_ready(self.base_url, ready_timeout_s, self.supervisor.check_alive)
-        self.servers.announce({name: self.env[name] for name in (HTTP_HOST, HTTP_PORT)})
+        told = (HTTP_HOST, HTTP_PORT, CODE_PEPPER)
+        self.servers.announce({name: self.env[name] for name in told if self.env.get(name)})
+
+    def _pepper(self) -> dict[str, str]:
+        """A pepper of our own for a database of our own; a given one may have fronts elsewhere, with theirs."""
+        if self._settings.get(CODE_PEPPER) or self._settings.get(DATABASE_URL):
+            return {}
+        return {CODE_PEPPER: kept_pepper(self.servers.data_dir)}
 
     def _environment(self, port: int) -> dict[str, str]:
         programs = os.pathsep.join([str(Path(sys.executable).parent), sysconfig.get_path("scripts")])
         return {
             **self._settings,
             **self.servers.urls(),
+            **self._pepper(),
             HTTP_HOST: self._host,
             HTTP_PORT: str(port),
             "COUPON_DATA_DIR": str(self.servers.data_dir),

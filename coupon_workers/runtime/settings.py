@@ -25,6 +25,9 @@ MESSAGE_CHANNELS = frozenset(("log", "smtp", "sms"))
 LEAST_ARCHIVE_DAYS = 30
 """A template's gate leaves Redis a week after its end, and an event of a coupon is told within thirty days or never."""
 
+SHORTEST_PEPPER = 16
+"""Bytes of a secret that a stolen database must not be searched for."""
+
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 
 MAIL_ADDRESS = re.compile(
@@ -58,7 +61,15 @@ class Settings(BaseSettings):
     worker_threads: int = Field(4, ge=1, le=256, description="threads of a process that runs actors")
     database_pool: int = Field(5, ge=1, le=100, description="database connections a process keeps")
 
-    code_pepper: SecretStr | None = Field(None, description="key of the hash of redeem codes")
+    code_pepper: SecretStr | None = Field(
+        None, description="keys of the hash of redeem codes, the newest first, separated by commas"
+    )
+    guess_limit: int = Field(
+        10,
+        ge=1,
+        le=1_000,
+        description="wrong redeem codes per user and ten minutes; a device twice, an address ten times",
+    )
     backlog_limit: int = Field(100_000, ge=1, le=10_000_000, description="queued claims per template and bucket")
     claim_rate: int = Field(50, ge=0, le=100_000, description="claims per user, template and second; 0: no limit")
     redis_timeout_ms: int = Field(2_000, ge=50, le=60_000, description="wait for one answer of Redis")
@@ -88,6 +99,16 @@ class Settings(BaseSettings):
     def channels(self) -> tuple[str, ...]:
         """The channels to users that are in use."""
         return tuple(self.message_channels.split(",")) if self.message_channels else ()
+
+    @field_validator("code_pepper")
+    @classmethod
+    def _are_peppers(cls, ring: SecretStr | None) -> SecretStr | None:
+        peppers = ring.get_secret_value().split(",") if ring else []
+        if any(len(pepper.encode()) < SHORTEST_PEPPER or pepper != pepper.strip() for pepper in peppers):
+            raise ValueError(f"each pepper must have at least {SHORTEST_PEPPER} bytes, and no spaces around it")
+        if len(set(peppers)) < len(peppers):
+            raise ValueError("names a pepper twice")
+        return ring if peppers else None
 
     @field_validator("database_url")
     @classmethod

@@ -123,3 +123,13 @@ def issue_shard(batch_id: int, shard: int, cursor: int) -> Task:
 def sweep_batches() -> Task:
     """Start batches that are due, wake those whose message was lost, finish those that are through."""
     return Task("sweep_batches", Queue.CARE)
+
+
+def generate_codes(code_batch_id: int) -> Task:
+    """Generate the next codes of a batch."""
+    return Task("generate_codes", Queue.CAMPAIGN, (code_batch_id,))
+
+
+def sweep_codes() -> Task:
+    """Wake generations that lost their message, end batches of codes that are over, have the gate count missed uses."""
+    return Task("sweep_codes", Queue.CARE)

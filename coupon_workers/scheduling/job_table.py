@@ -18,6 +18,7 @@ from coupon_workers.runtime.task import (
     release_overdue_locks,
     settle_order_events,
     sweep_batches,
+    sweep_codes,
     sweep_gates,
     sweep_reconciliations,
     warn_of_expiry,
@@ -42,6 +43,8 @@ TABLE = (
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
     # A batch that is due starts within this; a shard whose message was lost goes on.
     Job("sweep_batches", Every(seconds=5), whenever(sweep_batches)),
+    # A generation whose message was lost goes on within this; units of codes that are over are claimable again.
+    Job("sweep_codes", Every(seconds=5), whenever(sweep_codes)),
     # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
     Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
     # Counters, queues and batches are looked at often; every coupon once a day, at 03:30 in Shanghai.

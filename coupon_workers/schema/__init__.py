@@ -4,6 +4,8 @@ from coupon_workers.schema.access import ApiKey, Idempotency
 from coupon_workers.schema.audience import AudienceFile, AudienceMember, BatchFailure, UserTag
 from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
+from coupon_workers.schema.code import Code
+from coupon_workers.schema.code_batch import CodeBatch, CodeExportPart
 from coupon_workers.schema.coupon import Coupon
 from coupon_workers.schema.coupon_archive import ArchivePass, CouponArchive, CouponFlowArchive
 from coupon_workers.schema.coupon_flow import CouponFlow
@@ -33,6 +35,9 @@ __all__ = [
     "BatchFailure",
     "ClaimRejection",
     "ClaimSetAside",
+    "Code",
+    "CodeBatch",
+    "CodeExportPart",
     "Coupon",
     "CouponArchive",
     "CouponFlow",

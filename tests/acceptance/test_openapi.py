@@ -94,10 +94,14 @@ def test_every_operation_tells_its_key_and_its_problems(document: dict[str, Any]
                 assert ["application/problem+json"] == list(answer["content"]), (name, status)
 
 
+WITHOUT_KEY = ("POST /v1/claims", "POST /v1/claims/batch", "POST /v1/quotes", "POST /v1/codes/exchange")
+
+
 def test_every_write_but_claims_takes_an_idempotency_key(document: dict[str, Any]) -> None:
-    """API.md, Idempotency. A claim has its own request id, and a quote writes nothing."""
+    """API.md, Idempotency. A claim and an exchange have a request id of their own; a quote and a look-up write
+    nothing."""
     for name, operation in _operations(document).items():
-        if name.startswith("GET ") or name in ("POST /v1/claims", "POST /v1/claims/batch", "POST /v1/quotes"):
+        if name.startswith("GET ") or name in (*WITHOUT_KEY, "POST /v1/codes/lookup"):
             continue
         headers = {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "header"}
         assert "Idempotency-Key" in headers, name

@@ -38,6 +38,12 @@ EVERY_TASK = [
     tasks.issue_shard(BIG, 1, 2),
     tasks.sweep_batches(),
     tasks.close_day(datetime(2026, 11, 11, tzinfo=UTC)),
+    tasks.archive_coupons(),
+    tasks.reconcile("stock", datetime(2026, 11, 11, tzinfo=UTC)),
+    tasks.run_reconciliation(BIG),
+    tasks.sweep_reconciliations(),
+    tasks.generate_codes(BIG),
+    tasks.sweep_codes(),
 ]
 
 

@@ -43,7 +43,7 @@ def stage_in_child(settings: Settings, batch_id: int, crash_at: str | None = Non
     return Ended(child.returncode, json.loads(lines[-1]) if lines and child.returncode == 0 else None)
 
 
-def _peak_mib() -> float:
+def peak_mib() -> float:
     """The most memory of this process so far, by its own account: not that of the one it was started from."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
@@ -52,9 +52,9 @@ def _peak_mib() -> float:
 
 def _main() -> None:
     services = make_services(read_settings())
-    before = _peak_mib()
+    before = peak_mib()
     status = stage_batch(services, int(sys.argv[1]))
-    told = {"status": status, "peak_mib": _peak_mib(), "growth_mib": _peak_mib() - before}
+    told = {"status": status, "peak_mib": peak_mib(), "growth_mib": peak_mib() - before}
     sys.stdout.write(json.dumps(told) + "\n")
 
 

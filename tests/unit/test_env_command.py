@@ -35,7 +35,7 @@ def test_passwords_are_masked(url: str, expected: str) -> None:
 def test_every_setting_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`COUPON_X=value`, empty when unset; an address that is unset belongs to an embedded server."""
     monkeypatch.setenv("COUPON_HTTP_PORT", "8123")
-    monkeypatch.setenv("COUPON_CODE_PEPPER", "grains")
+    monkeypatch.setenv("COUPON_CODE_PEPPER", "grains-of-white-pepper")
     monkeypatch.setenv("COUPON_CRASH_AT", "settle.after_commit")
     monkeypatch.delenv("COUPON_DATABASE_URL", raising=False)
     monkeypatch.setenv("COUPON_DATA_DIR", str(tmp_path))
