@@ -13,8 +13,9 @@ class Scale:
     message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
     median of ``peak_runs``. ``many_outstanding`` and ``few_outstanding`` coupons lie in the two databases that
     ``outstanding_claims`` more are claimed from. ``few_users`` and ``many_users`` are the audiences of campaigns;
-    ``beside_rate`` claims a second come beside one of ``beside_users``, which must last longer. ``expired_coupons`` are ended
-    at one go, ``expired_beside`` while claims come. ``reconciled_coupons`` are compared with all that belongs to them.
+    ``beside_rate`` claims a second come beside one of ``beside_users``, which must last longer. ``expired_coupons`` are
+    ended at one go, ``expired_beside`` while claims come. ``reconciled_coupons`` are compared with all that belongs to
+    them.
     """
 
     rounds: int = 5
