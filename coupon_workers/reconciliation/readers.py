@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coupon_workers.reconciliation.batch_differences import batch_differences
+from coupon_workers.reconciliation.code_differences import code_differences
 from coupon_workers.reconciliation.difference import Reader
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.order_differences import read_orders
@@ -14,4 +15,5 @@ READERS: dict[ReconKind, Reader] = {
     ReconKind.STATE: state_differences,
     ReconKind.ORDERS: read_orders,
     ReconKind.BATCHES: batch_differences,
+    ReconKind.CODES: code_differences,
 }

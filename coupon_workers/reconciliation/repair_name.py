@@ -22,6 +22,8 @@ class RepairName(StrEnum):
     """End the coupons whose validity has passed."""
     WAKE_BATCH = "wake_batch"
     """Send a batch's messages again."""
+    WAKE_CODES = "wake_codes"
+    """Send a code batch's messages again."""
     REDEEM_ORDER = "redeem_order"
     """Redeem an order that was paid elsewhere and is not redeemed here."""
     REFUND_ORDER = "refund_order"
@@ -39,6 +41,7 @@ AUTOMATIC = frozenset(
         RepairName.FREE_COUPON,
         RepairName.SWEEP_EXPIRED,
         RepairName.WAKE_BATCH,
+        RepairName.WAKE_CODES,
     }
 )
 """No money moves, and what they lead to follows from what is stored. The others wait for a person."""

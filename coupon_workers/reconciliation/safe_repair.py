@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from coupon_workers.reconciliation.batch_repair import wake_batch
+from coupon_workers.reconciliation.code_repair import wake_codes
 from coupon_workers.reconciliation.order_repair import free_coupon, release_order
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.template_repair import preheat, recount_template, ring_bell, sweep_expired
@@ -23,6 +24,7 @@ SAFE_REPAIRS: dict[RepairName, SafeRepair] = {
     RepairName.PREHEAT: preheat,
     RepairName.RING_BELL: ring_bell,
     RepairName.WAKE_BATCH: wake_batch,
+    RepairName.WAKE_CODES: wake_codes,
     RepairName.SWEEP_EXPIRED: sweep_expired,
     RepairName.RELEASE_ORDER: release_order,
     RepairName.FREE_COUPON: free_coupon,

@@ -1,6 +1,6 @@
 """Who holds units of a template beside its stock, and which coupons come out of them: said once, for all who compare.
 
-A new holder (a batch of codes, a prize) is one more branch of ``HOLDERS`` and one more source in ``GIVEN``.
+A new holder (a prize) is one more branch of ``HOLDERS`` and one more source in ``GIVEN``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ HOLDERS = """
            left_quantity AS has_left,
            CASE WHEN status IN ('running', 'paused') THEN reserved_quantity - issued_count ELSE 0 END AS due,
            issued_count AS given
-      FROM issue_batch"""
+      FROM issue_batch
+     UNION ALL
+    SELECT template_id, CASE WHEN status IN ('generating', 'done') THEN left_quantity ELSE 0 END, left_quantity,
+           CASE WHEN status IN ('generating', 'done') THEN quantity - used_count ELSE 0 END, used_count
+      FROM code_batch"""
 """Of each holder the units that are rightly set aside for it (``kept``), what its row says is left (``has_left``) and
 what follows from what it got and gave (``due``), and what it has given."""
 
-GIVEN = "source IN ('batch')"
+GIVEN = "source IN ('batch', 'code')"
 """Coupons that were issued out of units set aside: those that ``granted_quantity`` counts."""

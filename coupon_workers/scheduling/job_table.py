@@ -51,6 +51,7 @@ TABLE = (
     Job("reconcile_stock", Every(seconds=3600), partial(reconcile, "stock")),
     Job("reconcile_batches", Every(seconds=3600), partial(reconcile, "batches")),
     Job("reconcile_state", Daily(at=time(19, 30)), partial(reconcile, "state"), misfire_grace=timedelta(hours=12)),
+    Job("reconcile_codes", Daily(at=time(19, 45)), partial(reconcile, "codes"), misfire_grace=timedelta(hours=12)),
     # Each missed day has a run of its own: it says what was known on it. A statement that comes has its own too.
     Job("reconcile_orders", Daily(at=time(20, 0)), partial(reconcile, "orders"), misfire_grace=timedelta(days=30)),
     Job("sweep_reconciliations", Every(seconds=60), whenever(sweep_reconciliations)),
