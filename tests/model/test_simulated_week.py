@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -30,11 +31,6 @@ def _findings(week: Week, **of: object) -> list[FindingAnswer]:
     return read_findings(week.shop.services, limit=10_000, **of)[::-1]  # type: ignore[arg-type]
 
 
-def _of_class(week: Week, finding_class: str) -> FindingAnswer:
-    [finding] = _findings(week, finding_class=finding_class)
-    return finding
-
-
 def _compare_all(week: Week) -> list[FindingAnswer]:
     """Everything, as of now; what is open then."""
     services = week.shop.services
@@ -46,118 +42,155 @@ def _compare_all(week: Week) -> list[FindingAnswer]:
     return _findings(week, state=FindingState.OPEN)
 
 
-def test_a_week_in_which_everything_goes_wrong_once(week: Week) -> None:
-    """Each injected difference is found, repaired or waiting, and no other; the closes add up to the ledger."""
-    shop = week.shop
-    cny = shop.template(name="Shanghai")
-    usd = shop.template(name="New York", timezone="America/New_York", currency="USD")
-    jpy = shop.template(name="Tokyo", timezone="Asia/Tokyo", currency="JPY", amount_minor=500)
+@dataclass(frozen=True)
+class Goods:
+    """A template of each zone, and the coupons that something was done to."""
 
-    # Tuesday: nothing is wrong but a counter.
+    cny: int
+    usd: int
+    jpy: int
+
+
+def _tuesday(week: Week, goods: Goods) -> None:
+    """Nothing is wrong but a counter."""
     week.until(0, 14).claim("ann", "bob", "cid")
-    week.buy("t1", cny)
-    week.buy("t2", usd, "USD")
-    week.buy("t3", jpy, "JPY")
-    week.lock("t4", cny)
-    shop.execute("UPDATE coupon_template SET issued_quantity = issued_quantity + 5 WHERE template_id = :id", id=usd)
+    week.buy("t1", goods.cny)
+    week.buy("t2", goods.usd, "USD")
+    week.buy("t3", goods.jpy, "JPY")
+    week.lock("t4", goods.cny)
+    week.shop.execute(
+        "UPDATE coupon_template SET issued_quantity = issued_quantity + 5 WHERE template_id = :id", id=goods.usd
+    )
 
-    # Wednesday: the gate counts a unit too few, and a coupon hangs on an order that is no more.
+
+def _wednesday(week: Week, goods: Goods) -> int:
+    """The gate counts a unit too few, and a coupon hangs on an order that has let it go."""
     week.until(1, 4).claim("dan")
     week.until(1, 8).statement(0)
     week.until(1, 9).refund("t1")
-    shop.services.redis.decr(week.sale.keys.stock)
-    hung = week.lock("w1", cny)
-    week.buy("w2", cny)
-    shop.release("w1")
-    shop.execute("UPDATE coupon SET status = 'locked', order_no = 'w1' WHERE coupon_id = :id", id=hung)
-    shop.execute("UPDATE coupon_flow SET to_status = 'locked', from_status = 'unused', action = 'lock'"
-                 " WHERE coupon_id = :id AND flow_no = 3", id=hung)  # fmt: skip
-    shop.execute("DELETE FROM coupon_flow WHERE coupon_id = :id AND flow_no = 3", id=hung)
-    shop.execute("UPDATE coupon SET version = 2 WHERE coupon_id = :id", id=hung)
+    week.shop.services.redis.decr(week.sale.keys.stock)
+    hung = week.lock("w1", goods.cny)
+    week.buy("w2", goods.cny)
+    week.shop.release("w1")
+    for statement in (
+        "UPDATE coupon SET status = 'locked', order_no = 'w1', version = 2 WHERE coupon_id = :id",
+        "DELETE FROM coupon_flow WHERE coupon_id = :id AND flow_no = 3",
+    ):
+        week.shop.execute(statement, id=hung)
+    return hung
 
-    # Thursday: its statement stays away, and so does the scheduler, all night.
+
+def _thursday(week: Week, goods: Goods) -> None:
+    """Its statement stays away, and so does the scheduler, all night."""
     week.until(2, 8).statement(1)
-    week.buy("h1", cny)
-    week.buy("h2", usd, "USD", user="bob")
+    week.buy("h1", goods.cny)
+    week.buy("h2", goods.usd, "USD", user="bob")
     week.asleep = True
     week.until(3, 6).asleep = False
 
-    # Friday: the order centre lacks an order, and has another discount for a second one.
-    week.until(3, 9)
-    week.buy("f1", cny)
-    week.buy("f2", cny)
-    week.buy("f3", cny)
-    friday = week.told[FIRST_DAY + timedelta(days=3)]
-    del friday["f1"]
-    friday["f2"][3:5] = [12_400, 2_600]
 
-    # Saturday: another currency, and refunds of which one side knows nothing. A booking is lost.
+def _friday(week: Week, goods: Goods) -> None:
+    """The order centre lacks an order, and has another discount for a second one."""
+    week.until(3, 9)
+    for order in ("f1", "f2", "f3"):
+        week.buy(order, goods.cny)
+    told = week.told[FIRST_DAY + timedelta(days=3)]
+    del told["f1"]
+    told["f2"][3:5] = [12_400, 2_600]
+
+
+def _saturday(week: Week, goods: Goods) -> None:
+    """Another currency, refunds of which one side knows nothing, and a booking that is lost."""
     week.until(4, 8).statement(3)
     week.until(4, 9)
-    week.buy("s1", cny)
-    week.buy("s2", cny)
-    week.buy("s3", cny)
-    lost = week.buy("s4", cny)
-    saturday = week.told[FIRST_DAY + timedelta(days=4)]
-    saturday["s1"][5] = "USD"
-    saturday["s2"][2] = "refunded"
+    for order in ("s1", "s2", "s3"):
+        week.buy(order, goods.cny)
+    lost = week.buy("s4", goods.cny)
     week.refund("s3")
-    saturday["s3"][2] = "paid"
-    shop.execute("DELETE FROM ledger_entry WHERE coupon_id = :id", id=lost)
+    told = week.told[FIRST_DAY + timedelta(days=4)]
+    told["s1"][5] = "USD"
+    told["s2"][2] = "refunded"
+    told["s3"][2] = "paid"
+    week.shop.execute("DELETE FROM ledger_entry WHERE coupon_id = :id", id=lost)
 
-    # Sunday: an order was paid whose lock had run out; the late statement of Thursday comes; New York's clocks leap.
+
+def _sunday(week: Week, goods: Goods) -> None:
+    """An order is paid whose lock had run out; the late statement comes; New York's clocks leap."""
     week.until(5, 8).statement(4)
-    week.lock("n1", cny)
+    week.lock("n1", goods.cny)
     week.until(5, 10)
     week.tell("n1", "ann", "paid", 13_000, 2_000, "CNY")
     week.until(5, 12).statement(2)
 
-    # Monday: claims whose bell was lost, while the sweeps do nothing; an order that was closed and holds its lock.
+
+def _monday(week: Week, goods: Goods) -> int:
+    """An order that the order centre has closed holds its lock."""
     week.until(6, 8).statement(5)
-    closed = week.lock("m1", cny)
-    shop.execute(
+    held = week.lock("m1", goods.cny)
+    week.shop.execute(
         "INSERT INTO order_event (user_id, event_id, order_no, type, occurred_at, body, fingerprint, state, code,"
         " received_at, tried_at) VALUES ('ann', 'e1', 'm1', 'closed', :now, '{}', '', 'refused', 'X', :now, :now)",
         now=week.now,
     )
-    shop.execute("UPDATE coupon_order SET locked_until = locked_until + interval '2 days' WHERE order_no = 'm1'")
-    week.buy("m2", usd, "USD")
+    week.shop.execute("UPDATE coupon_order SET locked_until = locked_until + interval '2 days' WHERE order_no = 'm1'")
+    week.buy("m2", goods.usd, "USD")
     week.until(7, 8).statement(6)
     week.until(8, 0)
+    return held
 
-    found = Counter((each.finding_class, str(each.state)) for each in _findings(week))
-    assert {
-        ("issued_counter_differs", "repaired"): 1,
-        ("gate_stock_differs", "repaired"): 1,
-        ("coupon_held_by_no_order", "repaired"): 1,
-        ("statement_missing", "resolved"): 1,
-        ("redeemed_without_order", "open"): 1,
-        ("discount_differs", "open"): 1,
-        ("currency_differs", "open"): 1,
-        ("refund_missing_here", "open"): 1,
-        ("refund_missing_there", "open"): 1,
-        ("booking_missing", "open"): 1,
-        ("discount_without_redemption", "open"): 1,
-        ("lock_of_closed_order", "repaired"): 1,
-    } == found
-    assert ("unused", "unused") == (shop.status(hung), shop.status(closed))
-    late = _of_class(week, "statement_missing")
+
+EXPECTED = {
+    ("issued_counter_differs", "repaired"): 1,
+    ("gate_stock_differs", "repaired"): 1,
+    ("coupon_held_by_no_order", "repaired"): 1,
+    ("lock_of_closed_order", "repaired"): 1,
+    ("statement_missing", "resolved"): 1,
+    ("redeemed_without_order", "open"): 1,
+    ("discount_differs", "open"): 1,
+    ("currency_differs", "open"): 1,
+    ("refund_missing_here", "open"): 1,
+    ("refund_missing_there", "open"): 1,
+    ("booking_missing", "open"): 1,
+    ("discount_without_redemption", "open"): 1,
+}
+
+
+def test_a_week_in_which_everything_goes_wrong_once(week: Week) -> None:
+    """Each injected difference is found, repaired or waiting, and no other; the closes add up to the ledger."""
+    shop = week.shop
+    goods = Goods(
+        shop.template(name="Shanghai"),
+        shop.template(name="New York", timezone="America/New_York", currency="USD"),
+        shop.template(name="Tokyo", timezone="Asia/Tokyo", currency="JPY", amount_minor=500),
+    )
+    _tuesday(week, goods)
+    hung = _wednesday(week, goods)
+    for day in (_thursday, _friday, _saturday, _sunday):
+        day(week, goods)
+    held = _monday(week, goods)
+
+    assert EXPECTED == Counter((each.finding_class, str(each.state)) for each in _findings(week))
+    assert ("unused", "unused") == (shop.status(hung), shop.status(held))
+    [late] = _findings(week, finding_class="statement_missing")
     assert (FIRST_DAY + timedelta(days=2)).isoformat() == late.date and late.seen_count > 1
-
-    # The clerk decides: what proposes something is done, the rest is settled by hand.
-    for finding in _findings(week, state=FindingState.OPEN):
-        if finding.repair is None:
-            ignore_finding(shop.services, int(finding.finding_id), CLERK, "settled with the order centre")
-        else:
-            approve_finding(shop.services, int(finding.finding_id), CLERK, None)
-    week.until(8, 1)
-
+    _decide(week)
     assert [] == _compare_all(week)
     assert {"f1": "refunded", "n1": "redeemed"} == {
         order: "refunded" if shop.read(order)["refunds"] else shop.read(order)["status"] for order in ("f1", "n1")
     }
-    assert check_all(shop.services, patience_s=0).holds, check_all(shop.services, patience_s=0).breaches
+    assert [] == check_all(shop.services, patience_s=0).breaches
     _closes_add_up(week)
+
+
+def _decide(week: Week) -> None:
+    """What proposes something is approved, the rest is settled with the order centre."""
+    services = week.shop.services
+    for finding in _findings(week, state=FindingState.OPEN):
+        if finding.repair is None:
+            ignore_finding(services, int(finding.finding_id), CLERK, "settled with the order centre")
+        else:
+            approve_finding(services, int(finding.finding_id), CLERK, None)
+    week.until(8, 1)
 
 
 def _closes_add_up(week: Week) -> None:

@@ -11,6 +11,7 @@ from coupon_workers.campaigns.batch_sweep import sweep_batches
 from coupon_workers.claiming.gate_sweep import sweep_gates
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
+from coupon_workers.codes.code_sweep import sweep_codes
 from coupon_workers.coupons.expiry import expire_coupons
 from coupon_workers.finance.daily_close import close_due_day
 from coupon_workers.orders.unlock_sweep import release_overdue_locks, settle_met_events
@@ -95,6 +96,7 @@ class Week:
             "reconcile": lambda kind, ms: reconcile_due(services, ReconKind(kind), from_ms(ms)),
             "run_reconciliation": lambda run_id: perform_run(services, run_id),
             "sweep_reconciliations": lambda: sweep_reconciliations(services),
+            "sweep_codes": lambda: sweep_codes(services),
             "relay_outbox": lambda: None,
             "deliver_messages": lambda *_: None,
         }
