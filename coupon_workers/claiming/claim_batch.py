@@ -128,7 +128,10 @@ def _settle_with_care(
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if rejected:
         log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
-    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts], []
+    redrawn = sum(verdict.redraw for verdict in verdicts)
+    if redrawn:
+        log.warning("face values redrawn", template_id=template["template_id"], count=redrawn)
+    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer, verdict.redraw) for verdict in verdicts], []
 
 
 def _settle_alone(

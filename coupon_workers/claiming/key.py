@@ -56,13 +56,19 @@ class BucketKeys:
 
     @property
     def pending(self) -> str:
-        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h (``lua/claim.lua``)."""
+        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h, and v of a pool
+        (``lua/claim.lua``)."""
         return self._key("pending")
 
     @property
     def bell(self) -> str:
         """String with a short life: a doorbell has been rung and a drain is due or at work."""
         return self._key("bell")
+
+    @property
+    def pool(self) -> str:
+        """List of the face values nobody has drawn, shuffled, of a template of random amounts."""
+        return self._key("pool")
 
     @property
     def told(self) -> str:

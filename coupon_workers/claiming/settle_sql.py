@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, Engine, text
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
+from coupon_workers.pools.pool_store import count_left, draw_left
 from coupon_workers.runtime.database import transaction
 from coupon_workers.templates.validity_batch import windows_ms
 
@@ -17,7 +19,7 @@ Row = dict[str, Any]
 
 _TEMPLATE = text(
     """
-    SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
+    SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, type, status, version, pause_epoch, per_user_limit,
            per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity, archived_quantity
       FROM coupon_template WHERE template_id = :template_id
     """
@@ -25,25 +27,33 @@ _TEMPLATE = text(
 
 _RESERVED = text("SELECT reserved_quantity > 0 FROM coupon_template WHERE template_id = :template_id")
 
-# Instants travel as integers of milliseconds: exact, and much cheaper to write and read than their texts.
-_ENTRY = """
+
+def _entry(*, pool: bool) -> str:
+    """The claims as rows. Instants travel as integers of milliseconds: exact, and much cheaper to write and read than
+    their texts."""
+    column, array, name = (", face_value", ", CAST(:values AS bigint[])", ", face_value") if pool else ("", "", "")
+    return f"""
     entry AS (
-        SELECT claim_id, user_id, request_id, claim_seq, NULLIF(channel, '') AS channel,
+        SELECT claim_id, user_id, request_id, claim_seq, NULLIF(channel, '') AS channel{column},
                timestamptz 'epoch' + claimed_ms * interval '1 ms' AS claimed_at,
                timestamptz 'epoch' + from_ms * interval '1 ms' AS valid_from,
                timestamptz 'epoch' + to_ms * interval '1 ms' AS valid_to
           FROM unnest(CAST(:claim_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),
                       CAST(:seqs AS bigint[]), CAST(:channels AS text[]), CAST(:claimed AS bigint[]),
-                      CAST(:froms AS bigint[]), CAST(:tos AS bigint[]))
-            AS e(claim_id, user_id, request_id, claim_seq, channel, claimed_ms, from_ms, to_ms)
+                      CAST(:froms AS bigint[]), CAST(:tos AS bigint[]){array})
+            AS e(claim_id, user_id, request_id, claim_seq, channel, claimed_ms, from_ms, to_ms{name})
     )"""
 
-_ISSUE = """
+
+def _issue(*, pool: bool) -> str:
+    """Coupons with history and events, and the counters as far as they may move."""
+    column, value = (", face_value_minor", ", face_value") if pool else ("", "")
+    return f"""
     issued AS (
         INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from,
-                            valid_to, source, channel, claimed_at)
+                            valid_to, source, channel, claimed_at{column})
         SELECT user_id, claim_id, :template_id, claim_seq, request_id, :version, valid_from, valid_to, 'claim',
-               channel, claimed_at
+               channel, claimed_at{value}
           FROM entry
         RETURNING user_id, coupon_id, request_id
     ), flow AS (
@@ -59,6 +69,22 @@ _ISSUE = """
            AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
         RETURNING 1
     )"""
+
+
+_ENTRY, _ISSUE = _entry(pool=False), _issue(pool=False)
+
+# OFFSET 0 keeps the look-up of each amount a look-up by key: as a join it may become a reading of the whole pool.
+_DRAWN = """
+    drawn AS (
+        UPDATE pool_value p SET issued_quantity = p.issued_quantity + asked.n
+          FROM (SELECT face_value, count(*) AS n FROM entry GROUP BY face_value OFFSET 0) AS asked
+         WHERE p.template_id = :template_id AND p.amount_minor = asked.face_value
+           AND p.issued_quantity + asked.n <= p.quantity
+        RETURNING asked.n
+    )"""
+_ISSUE_OF_A_POOL = f"{_entry(pool=True)}, {_DRAWN}, {_issue(pool=True)}"
+_COUNTED = "EXISTS (SELECT FROM counted)"
+_COUNTED_OF_A_POOL = f"{_COUNTED} AND (SELECT sum(n) FROM drawn) = (SELECT count(*) FROM entry)"
 
 # Each looks for what the gate should have refused: the second line of defence when Redis has lost its memory.
 # "+ 0" keeps the index on template_id out: of a new template the statistics know nothing, the planner takes it for
@@ -111,12 +137,12 @@ def gives_away(engine: Engine, template_id: int) -> bool:
 def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:
     """Issue the whole batch in one statement, as it is in the common case.
 
-    False when a claim met a limit, an earlier answer or the end of the stock, or the template was paused since it was
-    read, or when part of what its users had lies in the archive: the caller must roll back. Raises
-    ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT would look
-    into every unique index twice, for the sake of the rare batch that comes again.
+    False when a claim met a limit, an earlier answer, the end of the stock or a face value that is gone, or the
+    template was paused since it was read, or when part of what its users had lies in the archive: the caller must roll
+    back. Raises ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT
+    would look into every unique index twice, for the sake of the rare batch that comes again.
     """
-    if template["archived_quantity"]:
+    if template["archived_quantity"] or (has_pool(template) and any(claim.face_value is None for claim in claims)):
         return False
     doubts = []
     if template["per_user_limit"] is not None:
@@ -125,17 +151,33 @@ def issue_all(connection: Connection, template: Row, claims: Sequence[PendingCla
         doubts.append(_BEYOND_DAILY_LIMIT)
     if template["rejected_quantity"]:
         doubts.append(_REJECTED_BEFORE)
-    statement = text(
-        f"WITH {_ENTRY}, {_ISSUE}"
-        f" SELECT EXISTS (SELECT FROM counted) AS counted, {' OR '.join(doubts) or 'false'} AS doubtful"
-    )
+    issue, counted = _issue_of(template)
+    statement = text(f"WITH {issue} SELECT {counted} AS counted, {' OR '.join(doubts) or 'false'} AS doubtful")
     result = connection.execute(statement, _arguments(template, claims)).one()
     return bool(result.counted) and not result.doubtful
 
 
-def _arguments(template: Row, claims: Sequence[PendingClaim], seqs: Sequence[int] | None = None) -> Row:
+def has_pool(template: Row) -> bool:
+    """Whether its coupons are worth what they drew."""
+    return bool(template["type"] == "random_amount")
+
+
+def _issue_of(template: Row) -> tuple[str, str]:
+    """The expressions that issue, and the condition that all was counted."""
+    if has_pool(template):
+        return _ISSUE_OF_A_POOL, _COUNTED_OF_A_POOL
+    return f"{_ENTRY}, {_ISSUE}", _COUNTED
+
+
+def _arguments(
+    template: Row,
+    claims: Sequence[PendingClaim],
+    seqs: Sequence[int] | None = None,
+    values: Sequence[int | None] | None = None,
+) -> Row:
     windows = windows_ms(template["validity"], template["timezone"], [claim.claimed_at_ms for claim in claims])
-    return {
+    drawn = {"values": _numbers(values or (claim.face_value for claim in claims))} if has_pool(template) else {}
+    return drawn | {
         "template_id": template["template_id"],
         "version": template["version"],
         "pause_epoch": template["pause_epoch"],
@@ -198,6 +240,9 @@ def read_books(connection: Connection, template: Row, claims: Sequence[PendingCl
         template["per_user_limit"],
         template["per_user_daily_limit"],
     )
+    if has_pool(template):
+        drawn = {claim.face_value for claim in claims if claim.face_value is not None}
+        books.values_left = count_left(connection, template["template_id"], sorted(drawn))
     for coupon in connection.execute(_HELD, key):
         books.held[coupon.user_id] += 1
         books.held_on_day[coupon.user_id, str(coupon.day)] += 1
@@ -230,12 +275,22 @@ def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Ver
     issued = [verdict for verdict in verdicts if verdict.new and verdict.reason is None]
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if issued:
-        statement = text(f"WITH {_ENTRY}, {_ISSUE} SELECT EXISTS (SELECT FROM counted)")
-        arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued])
+        issue, counted = _issue_of(template)
+        statement = text(f"WITH {issue} SELECT {counted}")
+        values = _values_of(connection, template, issued) if has_pool(template) else None
+        arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued], values)
         if not connection.scalar(statement, arguments):
             raise AssertionError("the stock changed under the template's lock")
     if rejected:
         _write_rejections(connection, template, rejected)
+
+
+def _values_of(connection: Connection, template: Row, issued: Sequence[Verdict]) -> list[int | None]:
+    """What each coupon is worth: what it drew at the gate, or what is drawn for it now out of the rest."""
+    kept = Counter(v.claim.face_value for v in issued if not v.redraw and v.claim.face_value is not None)
+    count = sum(v.redraw for v in issued)
+    drawn = iter(draw_left(connection, template["template_id"], count, kept) if count else ())
+    return [next(drawn) if v.redraw else v.claim.face_value for v in issued]
 
 
 def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:
