@@ -13,6 +13,10 @@ from zlib import crc32
 WARM_TEMPLATES = "cw:warm-templates"
 """Set of ``<template_id>.<bucket>`` that have been preheated: where to ask for a claim that is still queued."""
 
+HELD = "held:"
+"""Prefix of fields of ``meta``: ``held:<amount>``, how many of the amount the pool's list still holds although a
+queued claim has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class BucketKeys:

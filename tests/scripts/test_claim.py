@@ -218,9 +218,9 @@ def test_a_claim_that_finds_the_list_empty_is_accepted_without_a_value(script: C
 
 
 def test_the_largest_amount_is_drawn_to_the_last_digit(script: ClaimScript) -> None:
-    """Lua's numbers would keep it, Redis's texts do anyway."""
-    with_pool(script, 2**53 - 1)
-    script.client.hset(script.keys.meta, f"held:{2**53 - 1}", 0)
+    """It is a text to the script; one less of it is held than is listed."""
+    with_pool(script, 2**53 - 1, 2**53 - 1)
+    script.client.hset(script.keys.meta, f"held:{2**53 - 1}", 1)
 
     script.claim()
 

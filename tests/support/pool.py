@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from coupon_workers.claiming.key import HELD
 from coupon_workers.claiming.pending import read_pending
 from coupon_workers.pools.pool_store import fill_pool
 from coupon_workers.runtime.services import Services
@@ -16,6 +17,20 @@ from tests.support.template import insert_template, read_template
 
 SMALL = {"min": 100, "max": 900, "budget": 5_000, "distribution": "uniform"}
 """For the ten units that a template of tests has."""
+
+
+def listed(sale: Sale) -> Counter[int]:
+    """What the gate would still give: the list without what it passes over."""
+    values: Any = sale.services.redis.lrange(sale.keys.pool, 0, -1)
+    meta: Any = sale.services.redis.hgetall(sale.keys.meta)
+    held = {int(name[5:]): int(count) for name, count in meta.items() if name.startswith(HELD.encode())}
+    return Counter(map(int, values)) - Counter(held)
+
+
+def drawn(sale: Sale) -> list[int | None]:
+    """What the claims of the pending stream have drawn, in their order."""
+    claims, _ = read_pending(sale.services.redis, sale.keys, 10_000)
+    return [claim.face_value for claim in claims]
 
 
 @dataclass(frozen=True)
@@ -38,16 +53,12 @@ class PoolSale(Sale):
         return Counter(left)
 
     def listed(self) -> Counter[int]:
-        """What the gate would still give: the list without what it passes over."""
-        values: Any = self.services.redis.lrange(self.keys.pool, 0, -1)
-        meta: Any = self.services.redis.hgetall(self.keys.meta)
-        held = {int(name[5:]): int(count) for name, count in meta.items() if name.startswith(b"held:")}
-        return Counter(map(int, values)) - Counter(held)
+        """As the function of this name."""
+        return listed(self)
 
     def drawn(self) -> list[int | None]:
-        """What the claims of the pending stream have drawn, in their order."""
-        claims, _ = read_pending(self.services.redis, self.keys, 10_000)
-        return [claim.face_value for claim in claims]
+        """As the function of this name."""
+        return drawn(self)
 
     def worth(self) -> dict[int, int]:
         """Coupon number → face value."""

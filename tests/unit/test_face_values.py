@@ -85,11 +85,12 @@ def test_parts_sum_to_the_whole_and_fit_their_weights(total: int, weights: list[
 
 
 def test_even_values_lie_evenly_around_their_mean() -> None:
-    """From 100 to 900 for a mean of 500, though 8800 was allowed: each tenth of the range has about a tenth."""
+    """From 100 to about 900 for a mean of 500, though 8800 is allowed: each tenth of that has about a tenth."""
     values = even(20_000, 100, 8_800, 20_000 * 500)
 
     tenths = Counter((value - 100) // 80 for value in values if value < 900)
-    assert (100, 900) == (min(values), max(values))
+    assert 100 <= min(values) < 120
+    assert 880 < max(values) < 920
     assert all(1_700 < tenths[tenth] < 2_300 for tenth in range(10))
 
 
@@ -107,7 +108,8 @@ def test_the_shape_hangs_from_the_upper_bound_when_the_budget_is_near_it() -> No
     """A mean of 8,500 of 8,800."""
     values = even(5_000, 100, 8_800, 5_000 * 8_500)
 
-    assert (8_200, 8_800) == (min(values), max(values))
+    assert 8_180 < min(values) < 8_220
+    assert 8_780 < max(values) <= 8_800
 
 
 def test_values_come_in_no_order() -> None:
