@@ -32,6 +32,20 @@ _LEFT_OF = text(
     " WHERE template_id = :template_id AND amount_minor = ANY(CAST(:amounts AS bigint[]))"
 )
 
+_RECOUNT = text("""
+    UPDATE pool_value p SET issued_quantity = counted.issued
+      FROM (SELECT v.amount_minor, count(c.template_id) AS issued
+              FROM pool_value v
+              LEFT JOIN (SELECT template_id, face_value_minor, source FROM coupon WHERE template_id = :template_id
+                          UNION ALL
+                         SELECT template_id, face_value_minor, source FROM coupon_archive
+                          WHERE template_id = :template_id) AS c
+                     ON c.face_value_minor = v.amount_minor AND c.source <> 'transfer'
+             WHERE v.template_id = :template_id GROUP BY v.amount_minor) AS counted
+     WHERE p.template_id = :template_id AND p.amount_minor = counted.amount_minor
+       AND p.issued_quantity <> counted.issued AND counted.issued <= p.quantity
+""")
+
 
 def fill_pool(connection: Connection, template_id: int, template: TemplateFields) -> None:
     """Share the budget of a random-amount template out, and write the pool down in the place of an earlier one.
@@ -71,6 +85,14 @@ def count_left(connection: Connection, template_id: int, amounts: list[int]) -> 
     """How often each of ``amounts`` is left in the pool."""
     rows = connection.execute(_LEFT_OF, {"template_id": template_id, "amounts": amounts})
     return Counter({row.amount_minor: row.quantity for row in rows})
+
+
+def recount_pool(connection: Connection, template_id: int) -> None:
+    """Set what the pool has issued of each amount to how many coupons are worth it; the caller keeps settling out.
+
+    An amount of which there are more coupons than the pool had is left as it is, for a person to look at.
+    """
+    connection.execute(_RECOUNT, {"template_id": template_id})
 
 
 def draw_left(connection: Connection, template_id: int, count: int, but: Mapping[int, int]) -> list[int]:
