@@ -6,7 +6,8 @@ them, and it is cut off as a whole. Otherwise Redis was rewound, rebuilt or fail
 acknowledged before: then only entries that hold a claim of the batch are taken out, one by one.
 
 A rejected claim gives stock, allowance and the face value it drew back to the call that finds it queued (the fence),
-and to no other.
+and to no other. Behind the same fence the pool passes over what the database has drawn for claims of which the value was
+gone.
 
 KEYS
   1 stock       integer units left
@@ -16,6 +17,7 @@ KEYS
   5 pending     stream  see claim.lua
   6 day prefix  prefix of hash  user -> count of one local day
   7 pool        list    face values nobody has drawn; see claim.lua
+  8 meta        hash    see claim.lua
 
 ARGV
   1 first      id in the pending stream of the batch's first entry
@@ -29,18 +31,28 @@ ARGV
       day       number of the local day in which it was accepted, or ""
       answer    "<claim id> <state>" that answers its request from now on: its own, or for a duplicate the first claim's
       value     face value it drew from the pool, or ""
+  5 redrawn    number of issued claims for which the database has drawn; two values follow for each, behind those:
+      claim_id  digits
+      value     face value
   then the ids in the pending stream of entries that were set aside
 
 Returns the number of rejected claims this call gave back.
 ]]
-local issued, rejected = tonumber(ARGV[3]), tonumber(ARGV[4])
-local first_rejected = 5 + 2 * issued
-local first_aside = first_rejected + 5 * rejected
+local issued, rejected, redrawn = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local first_rejected = 6 + 2 * issued
+local first_redrawn = first_rejected + 5 * rejected
+local first_aside = first_redrawn + 2 * redrawn
 
 local queued, batch = 0, {}
 
+for i = first_redrawn, first_aside - 1, 2 do
+  if redis.call('HEXISTS', KEYS[4], ARGV[i]) == 1 then
+    redis.call('HINCRBY', KEYS[8], 'held:' .. ARGV[i + 1], 1)
+  end
+end
+
 -- In chunks that fit Lua's stack.
-for from = 5, first_rejected - 1, 1000 do
+for from = 6, first_rejected - 1, 1000 do
   local ids, states = {}, {}
   for i = from, math.min(from + 999, first_rejected - 1), 2 do
     batch[ARGV[i]] = true
@@ -53,7 +65,7 @@ for from = 5, first_rejected - 1, 1000 do
 end
 
 local given_back = 0
-for i = first_rejected, first_aside - 1, 5 do
+for i = first_rejected, first_redrawn - 1, 5 do
   local claim_id, request, day, answer, value = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   batch[claim_id] = true
   if redis.call('HDEL', KEYS[4], claim_id) == 1 then

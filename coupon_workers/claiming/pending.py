@@ -54,13 +54,13 @@ class Poison(NamedTuple):
 
 class EndedClaim(NamedTuple):
     """A claim the database has settled. ``reason`` None: it was issued. ``answer`` is what its request is answered
-    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate. ``redrawn``: what it drew
-    at the gate was gone, and the database has drawn for it."""
+    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate. ``redrawn``: what
+    the database has drawn for it, as what it drew at the gate was gone."""
 
     claim: PendingClaim
     reason: str | None
     answer: str
-    redrawn: bool = False
+    redrawn: int | None = None
 
 
 def read_pending(
@@ -127,20 +127,18 @@ def acknowledge(
     """
     issued = [end.claim for end in ended if end.reason is None]
     rejected = [end for end in ended if end.reason is not None]
-    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected)]
+    redrawn = [(end.claim.claim_id, end.redrawn) for end in ended if end.redrawn is not None]
+    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected), len(redrawn)]
     for claim in issued:
         args += (claim.claim_id, claim.request)
     for end in rejected:
         value = "" if end.claim.face_value is None else end.claim.face_value
         args += (end.claim.claim_id, end.claim.request, end.claim.day, end.answer, value)
+    for claim_id, value in redrawn:
+        args += (claim_id, value)
     args += [entry.entry_id for entry in aside]
-    return int(
-        lua_script("acknowledge_claims")(
-            client,
-            [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool],
-            args,
-        )
-    )
+    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
+    return int(lua_script("acknowledge_claims")(client, names, args))
 
 
 def _after(entry_id: str) -> str:

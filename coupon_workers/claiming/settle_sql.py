@@ -8,14 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
+from coupon_workers.claiming.issue_sql import Row, doubts_of, has_pool, issue_of
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
 from coupon_workers.pools.pool_store import count_left, draw_left
 from coupon_workers.runtime.database import transaction
 from coupon_workers.templates.validity_batch import windows_ms
-
-Row = dict[str, Any]
 
 _TEMPLATE = text(
     """
@@ -26,83 +25,6 @@ _TEMPLATE = text(
 )
 
 _RESERVED = text("SELECT reserved_quantity > 0 FROM coupon_template WHERE template_id = :template_id")
-
-
-def _entry(*, pool: bool) -> str:
-    """The claims as rows. Instants travel as integers of milliseconds: exact, and much cheaper to write and read than
-    their texts."""
-    column, array, name = (", face_value", ", CAST(:values AS bigint[])", ", face_value") if pool else ("", "", "")
-    return f"""
-    entry AS (
-        SELECT claim_id, user_id, request_id, claim_seq, NULLIF(channel, '') AS channel{column},
-               timestamptz 'epoch' + claimed_ms * interval '1 ms' AS claimed_at,
-               timestamptz 'epoch' + from_ms * interval '1 ms' AS valid_from,
-               timestamptz 'epoch' + to_ms * interval '1 ms' AS valid_to
-          FROM unnest(CAST(:claim_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),
-                      CAST(:seqs AS bigint[]), CAST(:channels AS text[]), CAST(:claimed AS bigint[]),
-                      CAST(:froms AS bigint[]), CAST(:tos AS bigint[]){array})
-            AS e(claim_id, user_id, request_id, claim_seq, channel, claimed_ms, from_ms, to_ms{name})
-    )"""
-
-
-def _issue(*, pool: bool) -> str:
-    """Coupons with history and events, and the counters as far as they may move."""
-    column, value = (", face_value_minor", ", face_value") if pool else ("", "")
-    return f"""
-    issued AS (
-        INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from,
-                            valid_to, source, channel, claimed_at{column})
-        SELECT user_id, claim_id, :template_id, claim_seq, request_id, :version, valid_from, valid_to, 'claim',
-               channel, claimed_at{value}
-          FROM entry
-        RETURNING user_id, coupon_id, request_id
-    ), flow AS (
-        INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
-        SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', request_id FROM issued
-    ), told AS (
-        INSERT INTO outbox (event, user_id, template_id, coupon_id)
-        SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued
-    ), counted AS (
-        UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
-         WHERE template_id = :template_id
-           AND pause_epoch = :pause_epoch AND rejected_quantity = :rejected_quantity
-           AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
-        RETURNING 1
-    )"""
-
-
-_ENTRY, _ISSUE = _entry(pool=False), _issue(pool=False)
-
-# OFFSET 0 keeps the look-up of each amount a look-up by key: as a join it may become a reading of the whole pool.
-_DRAWN = """
-    drawn AS (
-        UPDATE pool_value p SET issued_quantity = p.issued_quantity + asked.n
-          FROM (SELECT face_value, count(*) AS n FROM entry GROUP BY face_value OFFSET 0) AS asked
-         WHERE p.template_id = :template_id AND p.amount_minor = asked.face_value
-           AND p.issued_quantity + asked.n <= p.quantity
-        RETURNING asked.n
-    )"""
-_ISSUE_OF_A_POOL = f"{_entry(pool=True)}, {_DRAWN}, {_issue(pool=True)}"
-_COUNTED = "EXISTS (SELECT FROM counted)"
-_COUNTED_OF_A_POOL = f"{_COUNTED} AND (SELECT sum(n) FROM drawn) = (SELECT count(*) FROM entry)"
-
-# Each looks for what the gate should have refused: the second line of defence when Redis has lost its memory.
-# "+ 0" keeps the index on template_id out: of a new template the statistics know nothing, the planner takes it for
-# one of a single coupon, and would go through all its coupons for each user. What other users gave a user is no claim.
-_BEYOND_LIMIT = """
-    EXISTS (SELECT FROM (SELECT user_id, count(*) AS n FROM entry GROUP BY user_id) AS asked
-             WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
-                           AND c.source <> 'transfer') > :user_limit)"""
-_BEYOND_DAILY_LIMIT = """
-    EXISTS (SELECT FROM (SELECT user_id, CAST(claimed_at AT TIME ZONE :timezone AS date) AS day, count(*) AS n
-                           FROM entry GROUP BY 1, 2) AS asked
-             WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id AND c.source <> 'transfer'
-                           AND CAST(c.claimed_at AT TIME ZONE :timezone AS date) = asked.day) > :daily_limit)"""
-_REJECTED_BEFORE = """
-    EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
-             WHERE r.template_id = :template_id)"""
 
 
 def lock_template(connection: Connection, template_id: int, bucket: int) -> Row | None:
@@ -144,29 +66,10 @@ def issue_all(connection: Connection, template: Row, claims: Sequence[PendingCla
     """
     if template["archived_quantity"] or (has_pool(template) and any(claim.face_value is None for claim in claims)):
         return False
-    doubts = []
-    if template["per_user_limit"] is not None:
-        doubts.append(_BEYOND_LIMIT)
-    if template["per_user_daily_limit"] is not None:
-        doubts.append(_BEYOND_DAILY_LIMIT)
-    if template["rejected_quantity"]:
-        doubts.append(_REJECTED_BEFORE)
-    issue, counted = _issue_of(template)
-    statement = text(f"WITH {issue} SELECT {counted} AS counted, {' OR '.join(doubts) or 'false'} AS doubtful")
+    issue, counted = issue_of(template)
+    statement = text(f"WITH {issue} SELECT {counted} AS counted, {doubts_of(template)} AS doubtful")
     result = connection.execute(statement, _arguments(template, claims)).one()
     return bool(result.counted) and not result.doubtful
-
-
-def has_pool(template: Row) -> bool:
-    """Whether its coupons are worth what they drew."""
-    return bool(template["type"] == "random_amount")
-
-
-def _issue_of(template: Row) -> tuple[str, str]:
-    """The expressions that issue, and the condition that all was counted."""
-    if has_pool(template):
-        return _ISSUE_OF_A_POOL, _COUNTED_OF_A_POOL
-    return f"{_ENTRY}, {_ISSUE}", _COUNTED
 
 
 def _arguments(
@@ -270,27 +173,34 @@ def _note_seq(books: Books, user_id: str, seq: int) -> None:
     books.last_seq[user_id] = max(seq, books.last_seq.get(user_id, 0))
 
 
-def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:
-    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters."""
+def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> dict[int, int]:
+    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters.
+
+    Returns what was drawn from the pool for claims of which the value was gone, by claim id.
+    """
+    redrawn: dict[int, int] = {}
     issued = [verdict for verdict in verdicts if verdict.new and verdict.reason is None]
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if issued:
-        issue, counted = _issue_of(template)
+        issue, counted = issue_of(template)
         statement = text(f"WITH {issue} SELECT {counted}")
-        values = _values_of(connection, template, issued) if has_pool(template) else None
+        redrawn = _redraw(connection, template, issued)
+        values = [redrawn.get(v.claim.claim_id, v.claim.face_value) for v in issued]
         arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued], values)
         if not connection.scalar(statement, arguments):
             raise AssertionError("the stock changed under the template's lock")
     if rejected:
         _write_rejections(connection, template, rejected)
+    return redrawn
 
 
-def _values_of(connection: Connection, template: Row, issued: Sequence[Verdict]) -> list[int | None]:
-    """What each coupon is worth: what it drew at the gate, or what is drawn for it now out of the rest."""
+def _redraw(connection: Connection, template: Row, issued: Sequence[Verdict]) -> dict[int, int]:
+    """What is drawn, by claim id, of what the others of the batch leave in the pool."""
+    gone = [verdict.claim.claim_id for verdict in issued if verdict.redraw]
+    if not gone:
+        return {}
     kept = Counter(v.claim.face_value for v in issued if not v.redraw and v.claim.face_value is not None)
-    count = sum(v.redraw for v in issued)
-    drawn = iter(draw_left(connection, template["template_id"], count, kept) if count else ())
-    return [next(drawn) if v.redraw else v.claim.face_value for v in issued]
+    return dict(zip(gone, draw_left(connection, template["template_id"], len(gone), kept), strict=True))
 
 
 def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:

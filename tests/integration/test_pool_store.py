@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from coupon_workers.claiming import settle_sql
+from coupon_workers.claiming import issue_sql, settle_sql
 from coupon_workers.claiming.pending import read_pending
 from coupon_workers.errors import InvalidInput
 from coupon_workers.pools.pool_store import count_left, draw_left, fill_pool, values_left
@@ -126,8 +126,8 @@ def test_a_batch_looks_its_amounts_up_by_key(services: Services) -> None:
     with services.engine.begin() as connection:
         template = settle_sql.lock_template(connection, sale.template_id, 0)
         assert template is not None
-        entry = settle_sql._entry(pool=True)
-        statement = text(f"EXPLAIN WITH {entry}, {settle_sql._DRAWN} SELECT sum(n) FROM drawn")
+        entry = issue_sql.entry(pool=True)
+        statement = text(f"EXPLAIN WITH {entry}, {issue_sql.DRAWN} SELECT sum(n) FROM drawn")
         plan = "\n".join(connection.scalars(statement, settle_sql._arguments(template, claims)))
 
     assert "Index Cond: ((template_id = '7001'::bigint) AND (amount_minor = asked.face_value))" in plan, plan

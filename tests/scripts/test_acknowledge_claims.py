@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,15 +41,25 @@ Batch = tuple[str, str, Issued, Rejected]
 
 
 def acknowledge(
-    script: ClaimScript, first: str, keep_from: str, issued: Issued, rejected: Rejected, *aside: str
+    script: ClaimScript,
+    first: str,
+    keep_from: str,
+    issued: Issued,
+    rejected: Rejected,
+    *aside: str,
+    redrawn: Sequence[tuple[int, int]] = (),
 ) -> int:
-    """Acknowledge what lies from ``first`` to before ``keep_from``; ``aside``: entries that were set aside."""
+    """Acknowledge what lies from ``first`` to before ``keep_from``.
+
+    ``aside``: entries that were set aside; ``redrawn``: claim ids with what the database drew for them.
+    """
     keys = script.keys
-    args: list[Any] = [first, keep_from, len(issued), len(rejected)]
+    args: list[Any] = [first, keep_from, len(issued), len(rejected), len(redrawn)]
     args += [value for claim in issued for value in claim]
     args += [value for claim in rejected for value in claim]
+    args += [value for claim in redrawn for value in claim]
     args += aside
-    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool]
+    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
     return int(lua_script("acknowledge_claims")(script.client, names, args))
 
 
@@ -146,6 +157,18 @@ def test_a_rejected_claim_gives_the_value_it_drew_back_once(script: ClaimScript)
 
     assert [2, 0] == given_back
     assert [b"900", b"700"] == script.client.lrange(script.keys.pool, 0, -1)
+
+
+def test_what_the_database_drew_for_a_claim_is_passed_over_from_then_on(script: ClaimScript) -> None:
+    """Once for each claim that is found queued: the list still holds it."""
+    ids = script.entry_ids()
+    issued: Issued = [(1, "ann r1"), (2, "ann r2"), (3, "bob r1")]
+
+    for _ in range(2):
+        acknowledge(script, ids[0], after(ids[2]), issued, [], redrawn=[(1, 800), (3, 800)])
+
+    assert [b"2"] == script.client.hmget(script.keys.meta, ["held:800"])
+    assert [] == script.entries()
 
 
 def test_a_value_of_a_claim_that_redis_has_forgotten_is_not_given_back(script: ClaimScript) -> None:

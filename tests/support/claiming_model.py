@@ -34,6 +34,7 @@ class End(NamedTuple):
     entry: Entry
     reason: str | None
     answer: tuple[int, str]
+    redrawn: int | None = None
 
 
 @dataclass
@@ -91,6 +92,8 @@ class Gate:
         """Write ends down; a rejected claim gives back if this removes it. Cut the head off, if it is this batch's."""
         for end in batch:
             entry = end.entry
+            if end.redrawn is not None and entry.claim_id in self.claims:
+                self.pool[end.redrawn] -= 1
             self.claims.discard(entry.claim_id)
             if end.reason is None:
                 self.requests[entry.user, entry.request] = (entry.claim_id, "issued")
@@ -140,19 +143,21 @@ class Books:
         """End each claim, the older before the newer; those whose value is gone get another when all have theirs."""
         before = set(self.coupons)
         ends = [self._settle(entry) for entry in entries]
-        if self.pool is not None:
-            values = {entry.claim_id: entry.value for entry in entries}
-            new = [claim_id for claim_id in self.coupons if claim_id not in before]
-            for claim_id in new:
-                value = values[claim_id]
-                if value is not None and self.left()[value] > 0:
-                    self.worth[claim_id] = value
-            for claim_id in new:
-                if claim_id not in self.worth:
-                    value = self.drawn_instead(claim_id)
-                    assert self.left()[value] > 0
-                    self.worth[claim_id] = value
-        return ends
+        if self.pool is None:
+            return ends
+        new = [end.entry for end in ends if end.entry.claim_id in self.coupons.keys() - before]
+        for entry in new:
+            if entry.value is not None and self.left()[entry.value] > 0:
+                self.worth[entry.claim_id] = entry.value
+        redrawn = {entry.claim_id for entry in new} - self.worth.keys()
+        for claim_id in redrawn:
+            value = self.drawn_instead(claim_id)
+            assert self.left()[value] > 0
+            self.worth[claim_id] = value
+        return [
+            end._replace(redrawn=self.worth[end.entry.claim_id]) if end.entry.claim_id in redrawn else end
+            for end in ends
+        ]
 
     def left(self) -> Counter[int]:
         """What no coupon is worth yet, of the pool."""
