@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -130,4 +131,5 @@ def test_a_batch_looks_its_amounts_up_by_key(services: Services) -> None:
         statement = text(f"EXPLAIN WITH {entry}, {issue_sql.DRAWN} SELECT sum(n) FROM drawn")
         plan = "\n".join(connection.scalars(statement, settle_sql._arguments(template, claims)))
 
-    assert "Index Cond: ((template_id = '7001'::bigint) AND (amount_minor = asked.face_value))" in plan, plan
+    [condition] = re.findall(r"Index Cond: .*template_id = .*", plan)
+    assert "amount_minor = ANY" in condition
