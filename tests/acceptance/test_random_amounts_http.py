@@ -150,7 +150,7 @@ BAD_POOLS: list[tuple[str, Any]] = [
     ("pool.distribution", POOL | {"distribution": "fair"}),
     ("pool.seed", POOL | {"seed": 1}),
     ("pool.tiers", POOL | {"distribution": "tiered"}),
-    ("pool.tiers", POOL | {"tiers": TIERS[:1]}),
+    ("pool.tiers", POOL | {"tiers": [{"min": 100, "max": 900, "weight": 1}]}),
     ("pool.tiers.1.max", POOL | {"distribution": "tiered", "tiers": TIERS}),
     ("pool.tiers.0.weight", POOL | {"distribution": "tiered", "tiers": [{"min": 100, "max": 900}]}),
     ("pool.tiers.0.colour", POOL | {"distribution": "tiered", "tiers": [TIERS[0] | {"colour": "red"}]}),
