@@ -5,7 +5,9 @@ The batch is the head of the stream as it was read. When all its claims are stil
 them, and it is cut off as a whole. Otherwise Redis was rewound, rebuilt or failed over since, or the batch was
 acknowledged before: then only entries that hold a claim of the batch are taken out, one by one.
 
-A rejected claim gives stock and allowance back to the call that finds it queued (the fence), and to no other.
+A rejected claim gives stock, allowance and the face value it drew back to the call that finds it queued (the fence),
+and to no other. Behind the same fence the pool passes over what the database has drawn for claims of which the value was
+gone.
 
 KEYS
   1 stock       integer units left
@@ -14,6 +16,8 @@ KEYS
   4 claims      hash    claim id -> accepted at (ms), for as long as it is queued
   5 pending     stream  see claim.lua
   6 day prefix  prefix of hash  user -> count of one local day
+  7 pool        list    face values nobody has drawn; see claim.lua
+  8 meta        hash    see claim.lua
 
 ARGV
   1 first      id in the pending stream of the batch's first entry
@@ -21,23 +25,34 @@ ARGV
   3 issued     number of issued claims; two values follow for each:
       claim_id  digits
       request   "<user> <request id>"
-  4 rejected   number of rejected claims; four values follow for each, behind the issued ones:
+  4 rejected   number of rejected claims; five values follow for each, behind the issued ones:
       claim_id  digits
       request   "<user> <request id>"
       day       number of the local day in which it was accepted, or ""
       answer    "<claim id> <state>" that answers its request from now on: its own, or for a duplicate the first claim's
+      value     face value it drew from the pool, or ""
+  5 redrawn    number of issued claims for which the database has drawn; two values follow for each, behind those:
+      claim_id  digits
+      value     face value
   then the ids in the pending stream of entries that were set aside
 
 Returns the number of rejected claims this call gave back.
 ]]
-local issued, rejected = tonumber(ARGV[3]), tonumber(ARGV[4])
-local first_rejected = 5 + 2 * issued
-local first_aside = first_rejected + 4 * rejected
+local issued, rejected, redrawn = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local first_rejected = 6 + 2 * issued
+local first_redrawn = first_rejected + 5 * rejected
+local first_aside = first_redrawn + 2 * redrawn
 
 local queued, batch = 0, {}
 
+for i = first_redrawn, first_aside - 1, 2 do
+  if redis.call('HEXISTS', KEYS[4], ARGV[i]) == 1 then
+    redis.call('HINCRBY', KEYS[8], 'held:' .. ARGV[i + 1], 1)
+  end
+end
+
 -- In chunks that fit Lua's stack.
-for from = 5, first_rejected - 1, 1000 do
+for from = 6, first_rejected - 1, 1000 do
   local ids, states = {}, {}
   for i = from, math.min(from + 999, first_rejected - 1), 2 do
     batch[ARGV[i]] = true
@@ -50,13 +65,16 @@ for from = 5, first_rejected - 1, 1000 do
 end
 
 local given_back = 0
-for i = first_rejected, first_aside - 1, 4 do
-  local claim_id, request, day, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+for i = first_rejected, first_redrawn - 1, 5 do
+  local claim_id, request, day, answer, value = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   batch[claim_id] = true
   if redis.call('HDEL', KEYS[4], claim_id) == 1 then
     queued = queued + 1
     given_back = given_back + 1
     redis.call('INCR', KEYS[1])
+    if value ~= '' then
+      redis.call('LPUSH', KEYS[7], value)
+    end
     redis.call('HSET', KEYS[3], request, answer)
     local user = string.sub(request, 1, string.find(request, ' ', 1, true) - 1)
     local taker = redis.call('HGET', KEYS[2], user)

@@ -3,17 +3,24 @@ claim: decide one claim, and when it is accepted take the unit, count the user a
 
 A refusal writes nothing of the template; an attempt that passes the rate check is counted by it.
 
+A template of random amounts has a pool of face values, and an accepted claim draws one: the next of a list that is
+shuffled. What the list still holds although a claim that was queued when it was made has it is passed over. A claim
+that finds the list empty is accepted without: the settling draws for it.
+
 KEYS
-  1 meta         hash    version, status, start_ms, end_ms, user_limit, daily_limit, offsets, channels, epoch
+  1 meta         hash    version, status, start_ms, end_ms, user_limit, daily_limit, offsets, channels, epoch,
+                         pool: "1" or "", "held:<amount>": how many of the amount to pass over in the pool
   2 generation   string  set last by the preheat
   3 stock        integer units left
   4 takers       hash    user -> "<count> <last seq>"
   5 requests     hash    "<user> <request id>" -> "<claim id> <state>"
   6 claims       hash    claim id -> accepted at (ms)
-  7 pending      stream  c claim id, u user, r request id, s seq, t accepted at (ms), d local day, e epoch, h channel
+  7 pending      stream  c claim id, u user, r request id, s seq, t accepted at (ms), d local day, e epoch, h channel,
+                         v face value drawn ("" for none) where the template has a pool
   8 bell         string  set while a doorbell is out
   9 day prefix   prefix of hash  user -> count of one local day; the key ends in the day's number since 1970-01-01
  10 rate prefix  prefix of string  the key ends in the user; value: instant (us) up to which his rate is used up
+ 11 pool         list    face values (minor units) nobody has drawn, of a template of random amounts; drawn at its end
 
 ARGV
   1 claim_id       digits
@@ -70,7 +77,8 @@ if rate > 0 then
   redis.call('SET', rate_key, string.format('%d', used_up_to), 'PX', math.ceil((used_up_to - now_us) / 1000))
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch')
+local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch',
+  'pool')
 local status = meta[1]
 if now_ms < tonumber(meta[2]) then
   return { 'NOT_STARTED', tonumber(meta[2]) }
@@ -135,7 +143,20 @@ if day_key and redis.call('HINCRBY', day_key, user_id, 1) == 1 and redis.call('T
   -- Set once: a local day is over at most 26 hours after it begins in UTC terms, and a late rejection still finds it.
   redis.call('EXPIRE', day_key, 172800)
 end
-redis.call('XADD', KEYS[7], '*', 'c', claim_id, 'u', user_id, 'r', request_id, 's', seq, 't', now, 'd', day,
-  'e', meta[7], 'h', channel)
+if meta[8] == '1' then
+  local value, held
+  repeat
+    value = redis.call('RPOP', KEYS[11])
+    held = value and redis.call('HGET', KEYS[1], 'held:' .. value)
+    if held and redis.call('HINCRBY', KEYS[1], 'held:' .. value, -1) == 0 then
+      redis.call('HDEL', KEYS[1], 'held:' .. value)
+    end
+  until not held
+  redis.call('XADD', KEYS[7], '*', 'c', claim_id, 'u', user_id, 'r', request_id, 's', seq, 't', now, 'd', day,
+    'e', meta[7], 'h', channel, 'v', value or '')
+else
+  redis.call('XADD', KEYS[7], '*', 'c', claim_id, 'u', user_id, 'r', request_id, 's', seq, 't', now, 'd', day,
+    'e', meta[7], 'h', channel)
+end
 local ring = redis.call('SET', KEYS[8], '1', 'NX', 'PX', ARGV[8])
 return { 'ACCEPTED', now, ring and 1 or 0 }

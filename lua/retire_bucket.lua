@@ -10,11 +10,12 @@ KEYS
   6 claims      hash    claim id -> accepted at (ms)
   7 pending     stream  see claim.lua
   8 bell        string  set while a doorbell is out
+  9 pool        list    face values nobody has drawn; see claim.lua
 
 Returns RETIRED, or PENDING when claims wait to be settled.
 ]]
 if redis.call('XLEN', KEYS[7]) > 0 then
   return 'PENDING'
 end
-redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 return 'RETIRED'

@@ -2,7 +2,8 @@
 swap_shadow: put the keys a preheat has built in the place of the live ones, in one step, under traffic.
 
 The caller keeps settling out for the while, so every claim is either in the shadow (settled) or in the pending
-stream. Entries of the stream that the database already knows are acknowledged here; the others are counted in.
+stream. Entries of the stream that the database already knows are acknowledged here; the others are counted in. The
+shadow of a pool holds all that is left in the database: what pending claims have drawn is noted, to be passed over.
 
 KEYS
   1 meta               hash    see claim.lua and sync_template.lua
@@ -17,6 +18,8 @@ KEYS
  10 shadow requests    hash    takes the place of 5
  11 shadow day prefix  prefix of hash  takes the place of 8 for the days named
  12 told               string  newest version told while cold; see sync_template.lua
+ 13 pool               list    face values nobody has drawn; see claim.lua
+ 14 shadow pool        list    takes the place of 13
 
 ARGV
   1 version     number of the template's last change that the caller knows
@@ -47,12 +50,15 @@ local function is_claim(field)
       return false
     end
   end
+  if field.v and not string.match(field.v, '^%d*$') or #(field.v or '') > 19 then
+    return false
+  end
   return field.u and field.u ~= '' and field.r and field.d and field.h
 end
 
 local days = ',' .. ARGV[5] .. ','
 local pending = 0
-local claims = {}
+local claims, held = {}, {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
   local field = {}
   for i = 1, #entry[2], 2 do
@@ -66,6 +72,9 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
     else
       pending = pending + 1
       claims[#claims + 1] = { field.c, field.t }
+      if field.v and field.v ~= '' then
+        held[field.v] = (held[field.v] or 0) + 1
+      end
       if not stored then
         redis.call('HSET', KEYS[10], request, field.c .. ' queued')
       end
@@ -92,6 +101,7 @@ local function replace(live, shadow)
 end
 replace(KEYS[4], KEYS[9])
 replace(KEYS[5], KEYS[10])
+replace(KEYS[13], KEYS[14])
 for day in string.gmatch(ARGV[5], '%d+') do
   replace(KEYS[8] .. day, KEYS[11] .. day)
   redis.call('EXPIRE', KEYS[8] .. day, ARGV[6])
@@ -106,6 +116,9 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'version', ARGV[1], 'total', ARGV[2])
 for i = 7, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+end
+for value, count in pairs(held) do
+  redis.call('HSET', KEYS[1], 'held:' .. value, count)
 end
 redis.call('DEL', KEYS[12])
 redis.call('SET', KEYS[2], ARGV[4])

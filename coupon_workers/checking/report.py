@@ -26,6 +26,8 @@ from coupon_workers.checking.order_money import order_money
 from coupon_workers.checking.order_use import order_use
 from coupon_workers.checking.overdue_order import overdue_order
 from coupon_workers.checking.patience import PATIENCE_S
+from coupon_workers.checking.pool_books import pool_books
+from coupon_workers.checking.pool_values import pool_values
 from coupon_workers.checking.refund_money import refund_money
 from coupon_workers.checking.rejected_count import rejected_count
 from coupon_workers.checking.request_memory import request_memory
@@ -91,6 +93,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("archive_books", "what was archived is whole, over for good, and counted once", archive_books),
         Invariant("code_books", "a used code has one coupon, a batch's counts are those of its codes", code_books),
         Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
+        Invariant("pool_books", "a pool is its budget, its issued values are the coupons'", pool_books),
         Invariant("flow_history", "history replays to the state", flow_history),
         Invariant("live_use", "one active use per coupon, as the coupon says", live_use),
         Invariant("order_use", "an order's coupons are in its own state", order_use),
@@ -108,6 +111,11 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
             "conservation",
             "total = stock + queued + issued + reserved, per warm template",
             partial(conservation, patience_s=patience_s),
+        ),
+        Invariant(
+            "pool_values",
+            "issued, queued and listed values are the pool, one for one",
+            partial(pool_values, patience_s=patience_s),
         ),
         Invariant("no_lost_claim", "what is called queued is in the stream", no_lost_claim),
         Invariant("request_memory", "the gate remembers each request as it ended", request_memory),

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError
 
+from coupon_workers.claiming.issue_sql import Row
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison, read_pending
 from coupon_workers.claiming.settle_sql import (
-    Row,
     hold_template,
     issue_all,
     lock_template,
@@ -124,11 +124,13 @@ def _settle_with_care(
 ) -> tuple[list[EndedClaim], list[Poison]]:
     template = hold_template(connection, template)
     verdicts = judge(claims, read_books(connection, template, claims))
-    write_verdicts(connection, template, verdicts)
+    redrawn = write_verdicts(connection, template, verdicts)
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if rejected:
         log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
-    return [EndedClaim(verdict.claim, verdict.reason, verdict.answer) for verdict in verdicts], []
+    if redrawn:
+        log.warning("face values redrawn", template_id=template["template_id"], count=len(redrawn))
+    return [EndedClaim(v.claim, v.reason, v.answer, redrawn.get(v.claim.claim_id)) for v in verdicts], []
 
 
 def _settle_alone(

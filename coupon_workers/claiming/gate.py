@@ -76,7 +76,7 @@ class ClaimGate:
         return pack(
             "EVALSHA",
             self._script.sha,
-            10,
+            11,
             *self._keys_of(template_id),
             claim_id,
             user_id,
@@ -101,6 +101,7 @@ class ClaimGate:
                 keys.bell,
                 keys.day_prefix,
                 keys.rate_prefix,
+                keys.pool,
             )
             if len(self._keys) >= 10_000:
                 self._keys.clear()

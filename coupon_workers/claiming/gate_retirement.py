@@ -73,6 +73,7 @@ def _retire(services: Services, keys: BucketKeys) -> bool:
             keys.claims,
             keys.pending,
             keys.bell,
+            keys.pool,
         ],
     )
     if answer == b"RETIRED":

@@ -40,6 +40,7 @@ class GateRules:
     channels: tuple[str, ...]
     pause_epoch: int
     bucket_count: int
+    has_pool: bool = False
 
     def share_of(self, bucket: int) -> int:
         """The units of one bucket; the shares of all buckets sum to the total."""
@@ -58,6 +59,7 @@ class GateRules:
             "offsets": ",".join(f"{from_s}:{offset_s}" for from_s, offset_s in offsets),
             "channels": f",{','.join(self.channels)}," if self.channels else "",
             "epoch": self.pause_epoch,
+            "pool": "1" if self.has_pool else "",
         }
         return [part for pair in fields.items() for part in pair]
 
@@ -91,4 +93,5 @@ def gate_rules_of(row: dict[str, Any]) -> GateRules:
         channels=tuple(row["channels_claim"]),
         pause_epoch=row["pause_epoch"],
         bucket_count=row["bucket_count"],
+        has_pool=row["type"] == "random_amount",
     )

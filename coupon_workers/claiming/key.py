@@ -13,6 +13,10 @@ from zlib import crc32
 WARM_TEMPLATES = "cw:warm-templates"
 """Set of ``<template_id>.<bucket>`` that have been preheated: where to ask for a claim that is still queued."""
 
+HELD = "held:"
+"""Prefix of fields of ``meta``: ``held:<amount>``, how many of the amount the pool's list still holds although a
+queued claim has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class BucketKeys:
@@ -56,13 +60,19 @@ class BucketKeys:
 
     @property
     def pending(self) -> str:
-        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h (``lua/claim.lua``)."""
+        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h, and v of a pool
+        (``lua/claim.lua``)."""
         return self._key("pending")
 
     @property
     def bell(self) -> str:
         """String with a short life: a doorbell has been rung and a drain is due or at work."""
         return self._key("bell")
+
+    @property
+    def pool(self) -> str:
+        """List of the face values nobody has drawn, shuffled, of a template of random amounts."""
+        return self._key("pool")
 
     @property
     def told(self) -> str:

@@ -22,7 +22,10 @@ the queue. A bell that was lost is missed much sooner, by the sweep, which looks
 
 
 class PendingClaim(NamedTuple):
-    """One accepted claim. ``day`` is the number of the local day as text, "" when the template has no daily limit."""
+    """One accepted claim. ``day`` is the number of the local day as text, "" when the template has no daily limit.
+
+    ``face_value`` is what it drew from the pool of a template of random amounts, in minor units.
+    """
 
     entry_id: str
     claim_id: int
@@ -33,6 +36,7 @@ class PendingClaim(NamedTuple):
     day: str
     epoch: int
     channel: str | None
+    face_value: int | None = None
 
     @property
     def request(self) -> str:
@@ -50,11 +54,13 @@ class Poison(NamedTuple):
 
 class EndedClaim(NamedTuple):
     """A claim the database has settled. ``reason`` None: it was issued. ``answer`` is what its request is answered
-    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate."""
+    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate. ``redrawn``: what
+    the database has drawn for it, as what it drew at the gate was gone."""
 
     claim: PendingClaim
     reason: str | None
     answer: str
+    redrawn: int | None = None
 
 
 def read_pending(
@@ -76,12 +82,14 @@ def read_pending(
 
 
 _FIELDS = [b"c", b"u", b"r", b"s", b"t", b"d", b"e", b"h"]
+_FIELDS_OF_A_POOL = [*_FIELDS, b"v"]
 
 
 def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
-    if fields[0::2] != _FIELDS:
+    if fields[0::2] not in (_FIELDS, _FIELDS_OF_A_POOL):
         raise ValueError("the fields are not those of a claim")
-    claim_id, user, request, seq, claimed_ms, day, epoch, channel = fields[1::2]
+    claim_id, user, request, seq, claimed_ms, day, epoch, channel = fields[1:16:2]
+    face_value = fields[17] if len(fields) > 16 else b""
     claim = PendingClaim(
         entry_id.decode(),
         int(claim_id),
@@ -92,7 +100,10 @@ def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
         day.decode(),
         int(epoch),
         channel.decode() or None,
+        int(face_value) if face_value else None,
     )
+    if not 0 <= (claim.face_value or 0) <= MAX_ID:
+        raise ValueError("a number is out of range")
     if not (0 < claim.claim_id <= MAX_ID and 0 < claim.claim_seq <= MAX_ID and 0 < claim.claimed_at_ms < MAX_MS):
         raise ValueError("a number is out of range")
     if not user or b" " in user or b"\x00" in user or b"\x00" in request or b"\x00" in channel:
@@ -111,24 +122,23 @@ def acknowledge(
 ) -> int:
     """Take a batch off the stream, the entries of ``span`` from the first to the last, and write down how it ended.
 
-    ``aside`` are the entries of it that were set aside. Returns how many rejected claims gave stock and allowance
-    back by this call. Raises ``StoreUnavailable``: what is still there comes again.
+    ``aside`` are the entries of it that were set aside. Returns how many rejected claims gave stock,
+    allowance and face value back by this call. Raises ``StoreUnavailable``: what is still there comes again.
     """
     issued = [end.claim for end in ended if end.reason is None]
     rejected = [end for end in ended if end.reason is not None]
-    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected)]
+    redrawn = [(end.claim.claim_id, end.redrawn) for end in ended if end.redrawn is not None]
+    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected), len(redrawn)]
     for claim in issued:
         args += (claim.claim_id, claim.request)
     for end in rejected:
-        args += (end.claim.claim_id, end.claim.request, end.claim.day, end.answer)
+        value = "" if end.claim.face_value is None else end.claim.face_value
+        args += (end.claim.claim_id, end.claim.request, end.claim.day, end.answer, value)
+    for claim_id, value in redrawn:
+        args += (claim_id, value)
     args += [entry.entry_id for entry in aside]
-    return int(
-        lua_script("acknowledge_claims")(
-            client,
-            [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix],
-            args,
-        )
-    )
+    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
+    return int(lua_script("acknowledge_claims")(client, names, args))
 
 
 def _after(entry_id: str) -> str:

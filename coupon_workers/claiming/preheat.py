@@ -8,6 +8,7 @@ place of the live keys: claims never see half a build, and a warm template goes 
 from __future__ import annotations
 
 import secrets
+from array import array
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, timedelta
@@ -23,6 +24,7 @@ from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys, bucket_of
 from coupon_workers.claiming.settlement import drain
 from coupon_workers.claiming.turn import settle_lock
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
+from coupon_workers.pools.pool_store import values_left
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
@@ -38,6 +40,12 @@ log = get_logger(__name__)
 PAGE = 1_000
 DAY_TTL_S = 172_800
 """Two days, as in ``lua/claim.lua``: longer than a local day and the latest rejection of a claim made in it."""
+
+SHADOW_TTL_S = 3_600
+"""As in ``lua/load_shadow.lua``: what a build that died has left goes by itself."""
+
+VALUES_AT_A_TIME = 5_000
+"""Of a pool: Redis takes so many in a millisecond."""
 
 SMALL_BACKLOG = 2_000
 """Pending claims that a swap goes through in a few hundredths of a second."""
@@ -96,7 +104,10 @@ def _preheat_bucket(services: Services, template_id: int, bucket: int, wait: boo
             if not _take_turn(connection, template_id, bucket, wait):
                 return 0
             check_nothing_archived(connection, template_id)
-            issued = build.load_all(connection, _rules_now(connection, template_id))
+            rules = _rules_now(connection, template_id)
+            issued = build.load_all(connection, rules)
+            if rules.has_pool:
+                build.load_pool(values_left(connection, template_id))
             crash_point("preheat.before_swap")
             pending = _swap(build, connection, issued)
             swapped = True
@@ -180,6 +191,7 @@ class _Build:
         self._shadow_takers = keys.shadow(f"{self._name}:takers")
         self._shadow_requests = keys.shadow(f"{self._name}:requests")
         self._shadow_days = keys.shadow(f"{self._name}:day:")
+        self._shadow_pool = keys.shadow(f"{self._name}:pool")
 
     @property
     def template_id(self) -> int:
@@ -190,7 +202,7 @@ class _Build:
         """Forget the shadow, if it was not swapped; without Redis it goes by itself."""
         days = [f"{self._shadow_days}{day}" for day in self._days]
         with suppress(RedisError):
-            self._redis.unlink(self._shadow_takers, self._shadow_requests, *days)
+            self._redis.unlink(self._shadow_takers, self._shadow_requests, self._shadow_pool, *days)
         self._patient_redis.close()
 
     def declare_cold(self) -> None:
@@ -223,6 +235,15 @@ class _Build:
         keys = [self._shadow_takers, self._shadow_requests, self._shadow_days]
         return int(lua_script("load_shadow")(self._redis, keys, args)) if args else 0
 
+    def load_pool(self, values: array[int]) -> None:
+        """Load what is left of the pool, of a template of random amounts."""
+        try:
+            for start in range(0, len(values), VALUES_AT_A_TIME):
+                self._redis.rpush(self._shadow_pool, *values[start : start + VALUES_AT_A_TIME])
+                self._redis.expire(self._shadow_pool, SHADOW_TTL_S)
+        except RedisError as error:
+            raise StoreUnavailable("Redis", str(error)) from error
+
     def swap(self, rules: GateRules, issued: int, steps: list[str | int]) -> int | None:
         """Take the live keys' place; returns the claims still pending, or None when ``rules`` are out of date."""
         keys = self._keys
@@ -246,6 +267,8 @@ class _Build:
                 self._shadow_requests,
                 self._shadow_days,
                 keys.told,
+                keys.pool,
+                self._shadow_pool,
             ],
             [
                 rules.version,

@@ -2,81 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
+from coupon_workers.claiming.issue_sql import Row, doubts_of, has_pool, issue_of
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
+from coupon_workers.pools.pool_store import count_left, draw_left
 from coupon_workers.runtime.database import transaction
 from coupon_workers.templates.validity_batch import windows_ms
 
-Row = dict[str, Any]
-
 _TEMPLATE = text(
     """
-    SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, status, version, pause_epoch, per_user_limit,
+    SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, type, status, version, pause_epoch, per_user_limit,
            per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity, archived_quantity
       FROM coupon_template WHERE template_id = :template_id
     """
 )
 
 _RESERVED = text("SELECT reserved_quantity > 0 FROM coupon_template WHERE template_id = :template_id")
-
-# Instants travel as integers of milliseconds: exact, and much cheaper to write and read than their texts.
-_ENTRY = """
-    entry AS (
-        SELECT claim_id, user_id, request_id, claim_seq, NULLIF(channel, '') AS channel,
-               timestamptz 'epoch' + claimed_ms * interval '1 ms' AS claimed_at,
-               timestamptz 'epoch' + from_ms * interval '1 ms' AS valid_from,
-               timestamptz 'epoch' + to_ms * interval '1 ms' AS valid_to
-          FROM unnest(CAST(:claim_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),
-                      CAST(:seqs AS bigint[]), CAST(:channels AS text[]), CAST(:claimed AS bigint[]),
-                      CAST(:froms AS bigint[]), CAST(:tos AS bigint[]))
-            AS e(claim_id, user_id, request_id, claim_seq, channel, claimed_ms, from_ms, to_ms)
-    )"""
-
-_ISSUE = """
-    issued AS (
-        INSERT INTO coupon (user_id, coupon_id, template_id, claim_seq, request_id, template_version, valid_from,
-                            valid_to, source, channel, claimed_at)
-        SELECT user_id, claim_id, :template_id, claim_seq, request_id, :version, valid_from, valid_to, 'claim',
-               channel, claimed_at
-          FROM entry
-        RETURNING user_id, coupon_id, request_id
-    ), flow AS (
-        INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
-        SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', request_id FROM issued
-    ), told AS (
-        INSERT INTO outbox (event, user_id, template_id, coupon_id)
-        SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued
-    ), counted AS (
-        UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
-         WHERE template_id = :template_id
-           AND pause_epoch = :pause_epoch AND rejected_quantity = :rejected_quantity
-           AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
-        RETURNING 1
-    )"""
-
-# Each looks for what the gate should have refused: the second line of defence when Redis has lost its memory.
-# "+ 0" keeps the index on template_id out: of a new template the statistics know nothing, the planner takes it for
-# one of a single coupon, and would go through all its coupons for each user. What other users gave a user is no claim.
-_BEYOND_LIMIT = """
-    EXISTS (SELECT FROM (SELECT user_id, count(*) AS n FROM entry GROUP BY user_id) AS asked
-             WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
-                           AND c.source <> 'transfer') > :user_limit)"""
-_BEYOND_DAILY_LIMIT = """
-    EXISTS (SELECT FROM (SELECT user_id, CAST(claimed_at AT TIME ZONE :timezone AS date) AS day, count(*) AS n
-                           FROM entry GROUP BY 1, 2) AS asked
-             WHERE n + (SELECT count(*) FROM coupon c
-                         WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id AND c.source <> 'transfer'
-                           AND CAST(c.claimed_at AT TIME ZONE :timezone AS date) = asked.day) > :daily_limit)"""
-_REJECTED_BEFORE = """
-    EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
-             WHERE r.template_id = :template_id)"""
 
 
 def lock_template(connection: Connection, template_id: int, bucket: int) -> Row | None:
@@ -111,31 +59,28 @@ def gives_away(engine: Engine, template_id: int) -> bool:
 def issue_all(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> bool:
     """Issue the whole batch in one statement, as it is in the common case.
 
-    False when a claim met a limit, an earlier answer or the end of the stock, or the template was paused since it was
-    read, or when part of what its users had lies in the archive: the caller must roll back. Raises
-    ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT would look
-    into every unique index twice, for the sake of the rare batch that comes again.
+    False when a claim met a limit, an earlier answer, the end of the stock or a face value that is gone, or the
+    template was paused since it was read, or when part of what its users had lies in the archive: the caller must roll
+    back. Raises ``IntegrityError`` when the database knows a claim already. Claims are inserted plainly: ON CONFLICT
+    would look into every unique index twice, for the sake of the rare batch that comes again.
     """
-    if template["archived_quantity"]:
+    if template["archived_quantity"] or (has_pool(template) and any(claim.face_value is None for claim in claims)):
         return False
-    doubts = []
-    if template["per_user_limit"] is not None:
-        doubts.append(_BEYOND_LIMIT)
-    if template["per_user_daily_limit"] is not None:
-        doubts.append(_BEYOND_DAILY_LIMIT)
-    if template["rejected_quantity"]:
-        doubts.append(_REJECTED_BEFORE)
-    statement = text(
-        f"WITH {_ENTRY}, {_ISSUE}"
-        f" SELECT EXISTS (SELECT FROM counted) AS counted, {' OR '.join(doubts) or 'false'} AS doubtful"
-    )
+    issue, counted = issue_of(template)
+    statement = text(f"WITH {issue} SELECT {counted} AS counted, {doubts_of(template)} AS doubtful")
     result = connection.execute(statement, _arguments(template, claims)).one()
     return bool(result.counted) and not result.doubtful
 
 
-def _arguments(template: Row, claims: Sequence[PendingClaim], seqs: Sequence[int] | None = None) -> Row:
+def _arguments(
+    template: Row,
+    claims: Sequence[PendingClaim],
+    seqs: Sequence[int] | None = None,
+    values: Sequence[int | None] | None = None,
+) -> Row:
     windows = windows_ms(template["validity"], template["timezone"], [claim.claimed_at_ms for claim in claims])
-    return {
+    drawn = {"values": _numbers(values or (claim.face_value for claim in claims))} if has_pool(template) else {}
+    return drawn | {
         "template_id": template["template_id"],
         "version": template["version"],
         "pause_epoch": template["pause_epoch"],
@@ -198,6 +143,9 @@ def read_books(connection: Connection, template: Row, claims: Sequence[PendingCl
         template["per_user_limit"],
         template["per_user_daily_limit"],
     )
+    if has_pool(template):
+        drawn = {claim.face_value for claim in claims if claim.face_value is not None}
+        books.values_left = count_left(connection, template["template_id"], sorted(drawn))
     for coupon in connection.execute(_HELD, key):
         books.held[coupon.user_id] += 1
         books.held_on_day[coupon.user_id, str(coupon.day)] += 1
@@ -225,17 +173,34 @@ def _note_seq(books: Books, user_id: str, seq: int) -> None:
     books.last_seq[user_id] = max(seq, books.last_seq.get(user_id, 0))
 
 
-def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:
-    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters."""
+def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> dict[int, int]:
+    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters.
+
+    Returns what was drawn from the pool for claims of which the value was gone, by claim id.
+    """
+    redrawn: dict[int, int] = {}
     issued = [verdict for verdict in verdicts if verdict.new and verdict.reason is None]
     rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
     if issued:
-        statement = text(f"WITH {_ENTRY}, {_ISSUE} SELECT EXISTS (SELECT FROM counted)")
-        arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued])
+        issue, counted = issue_of(template)
+        statement = text(f"WITH {issue} SELECT {counted}")
+        redrawn = _redraw(connection, template, issued)
+        values = [redrawn.get(v.claim.claim_id, v.claim.face_value) for v in issued]
+        arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued], values)
         if not connection.scalar(statement, arguments):
             raise AssertionError("the stock changed under the template's lock")
     if rejected:
         _write_rejections(connection, template, rejected)
+    return redrawn
+
+
+def _redraw(connection: Connection, template: Row, issued: Sequence[Verdict]) -> dict[int, int]:
+    """What is drawn, by claim id, of what the others of the batch leave in the pool."""
+    gone = [verdict.claim.claim_id for verdict in issued if verdict.redraw]
+    if not gone:
+        return {}
+    kept = Counter(v.claim.face_value for v in issued if not v.redraw and v.claim.face_value is not None)
+    return dict(zip(gone, draw_left(connection, template["template_id"], len(gone), kept), strict=True))
 
 
 def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> None:

@@ -105,7 +105,8 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
     forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
     acknowledge(services.redis, keys, batch.ended, batch.span, batch.poison)
     crash_point("settle.after_acknowledge")
-    if any(end.reason in GATE_WAS_WRONG for end in batch.ended) and not gives_away(services.engine, keys.template_id):
+    wrong = any(end.redrawn is not None or end.reason in GATE_WAS_WRONG for end in batch.ended)
+    if wrong and not gives_away(services.engine, keys.template_id):
         _mend_gate(services, keys)
 
 

@@ -23,7 +23,8 @@ class Books:
     ``room`` is how many coupons may still be issued. ``held`` counts a user's coupons, ``held_on_day`` those of a
     local day, ``last_seq`` is the highest number a user ever had. ``answered`` maps a request to the claim that
     answered it first and the reason it was rejected for, None when it was issued; ``duplicates`` are later claims of
-    answered requests that are written down already. The numbers move on as verdicts are given.
+    answered requests that are written down already. ``values_left`` is, for a template with a pool, how often each face
+    value that a claim of the batch has drawn is left in it. The numbers move on as verdicts are given.
     """
 
     room: int
@@ -37,11 +38,15 @@ class Books:
     taken_seqs: set[tuple[str, int]] = field(default_factory=set)
     answered: dict[Request, tuple[int, str | None]] = field(default_factory=dict)
     duplicates: set[int] = field(default_factory=set)
+    values_left: Counter[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How a claim ends. ``reason`` None: it is issued, under ``claim_seq``. ``new``: this is to be written now.
+
+    ``redraw``: what it has drawn is not in the pool any more, because Redis had lost its memory, and the pool is asked
+    for another; its caller has not been told any.
 
     ``answer`` is what its request is answered with: "<claim id> <state>", of the first claim when it is a duplicate.
     """
@@ -51,6 +56,7 @@ class Verdict:
     claim_seq: int
     new: bool
     answer: str
+    redraw: bool = False
 
 
 def judge(claims: Sequence[PendingClaim], books: Books) -> list[Verdict]:
@@ -80,8 +86,10 @@ def _judge_one(claim: PendingClaim, books: Books) -> Verdict:
         return Verdict(claim, RejectionReason.DUPLICATE, claim.claim_seq, new=new, answer=answer)
     refusal = _refusal(claim, books)
     books.answered[request] = (claim.claim_id, refusal)
-    seq = claim.claim_seq if refusal else _issue(claim, books)
-    return Verdict(claim, refusal, seq, new=True, answer=f"{claim.claim_id} {refusal or 'issued'}")
+    answer = f"{claim.claim_id} {refusal or 'issued'}"
+    if refusal:
+        return Verdict(claim, refusal, claim.claim_seq, new=True, answer=answer)
+    return Verdict(claim, None, _issue(claim, books), new=True, answer=answer, redraw=_is_gone(claim, books))
 
 
 def _refusal(claim: PendingClaim, books: Books) -> RejectionReason | None:
@@ -94,6 +102,16 @@ def _refusal(claim: PendingClaim, books: Books) -> RejectionReason | None:
     if books.room <= 0:
         return RejectionReason.SOLD_OUT
     return None
+
+
+def _is_gone(claim: PendingClaim, books: Books) -> bool:
+    """Whether the pool has what the claim drew no more; if it has, it is the claim's now."""
+    if books.values_left is None:
+        return False
+    if claim.face_value is None or books.values_left[claim.face_value] <= 0:
+        return True
+    books.values_left[claim.face_value] -= 1
+    return False
 
 
 def _issue(claim: PendingClaim, books: Books) -> int:

@@ -15,6 +15,7 @@ from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.errors import Conflict, NotFound
+from coupon_workers.pools.pool_store import recount_pool
 from coupon_workers.reconciliation.gate_books import lost_claims
 from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
 from coupon_workers.runtime.services import Services
@@ -29,7 +30,8 @@ COUNT_TIMEOUT_MS = 60_000
 
 _COUNTERS = """
     SELECT issued_quantity AS issued, rejected_quantity AS rejected, reserved_quantity AS reserved,
-           granted_quantity AS granted, archived_quantity AS archived, total_quantity AS total, status
+           granted_quantity AS granted, archived_quantity AS archived, total_quantity AS total, status,
+           type
       FROM coupon_template WHERE template_id = :template_id"""
 _HOLD = text(f"{_COUNTERS} FOR NO KEY UPDATE")
 
@@ -79,6 +81,8 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
     if rows["issued"] + rows["reserved"] > before["total"]:
         raise Conflict("OVER_ISSUED", "there are more coupons and units set aside than the total", **rows)
     connection.execute(_SET, key | rows)
+    if before["type"] == "random_amount":
+        recount_pool(connection, finding["template_id"])
     aside = any(before[name] != rows[name] for name in ("reserved", "granted"))
     has_gate = before["status"] not in _UNKNOWN_TO_GATE and not before["archived"]
     rebuilt = aside and has_gate and not _lost(services, finding["template_id"])

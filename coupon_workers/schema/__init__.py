@@ -21,6 +21,7 @@ from coupon_workers.schema.ledger_entry import LedgerEntry
 from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.order_statement import OrderStatement, OrderStatementRow
 from coupon_workers.schema.outbox import Outbox
+from coupon_workers.schema.pool_value import PoolValue
 from coupon_workers.schema.reconciliation import ReconFinding, ReconRun, ReconRunFinding
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
 from coupon_workers.schema.user_contact import UserContact
@@ -62,6 +63,7 @@ __all__ = [
     "OrderStatement",
     "OrderStatementRow",
     "Outbox",
+    "PoolValue",
     "ReconFinding",
     "ReconRun",
     "ReconRunFinding",

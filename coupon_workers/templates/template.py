@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 from pydantic.config import JsonDict
 
+from coupon_workers.templates import pool_rule  # noqa: F401 - its rules are asked with the others
 from coupon_workers.templates.field_type import (
     BasisPoints,
     Currency,

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.preheat import preheat_template
-from coupon_workers.errors import Conflict, StoreUnavailable
+from coupon_workers.errors import Conflict, InvalidInput, StoreUnavailable
+from coupon_workers.pools.pool_store import fill_pool
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
@@ -35,6 +37,7 @@ from coupon_workers.templates.template_status import (
     TemplateStatus,
     status_after,
 )
+from coupon_workers.templates.whole_body import errors_of
 
 log = get_logger(__name__)
 
@@ -99,10 +102,10 @@ def _check_total(services: Services, row: Row, total: int) -> None:
 def publish_template(services: Services, template_id: int) -> TemplateAnswer:
     """Open a draft for claiming, by the clock, and preheat it; or hand it in for approval where that is required.
 
-    Without Redis it is published all the same, and the sweep preheats it. Raises ``Conflict``: ``INVALID_STATUS``,
-    and ``TYPE_NOT_OFFERED`` for random amounts, which have no pool to draw from yet.
+    Without Redis it is published all the same, and the sweep preheats it. The budget of random amounts is shared out
+    now, and stays as it is. Raises ``Conflict`` ``INVALID_STATUS``, and ``InvalidInput`` for random amounts that were
+    drafted before their rules were as they are.
     """
-    _check_offered(services, template_id)
     _, row = _act(services, template_id, TemplateAction.PUBLISH)
     if row["status"] != TemplateStatus.PENDING_APPROVAL:
         try:
@@ -110,13 +113,6 @@ def publish_template(services: Services, template_id: int) -> TemplateAnswer:
         except StoreUnavailable as error:
             log.warning("published cold", template_id=template_id, error=str(error))
     return answer_of(services, row)
-
-
-def _check_offered(services: Services, template_id: int) -> None:
-    with transaction(services.engine) as connection:
-        row = store.read_template(connection, template_id)
-    if row["type"] == "random_amount":
-        raise Conflict("TYPE_NOT_OFFERED", "random amounts can be drafted, not yet published", type=row["type"])
 
 
 def pause_template(services: Services, template_id: int) -> TemplateAnswer:
@@ -167,7 +163,16 @@ def _act(services: Services, template_id: int, action: TemplateAction) -> tuple[
             return before, before
         if action is TemplateAction.ARCHIVE:
             _check_nothing_outstanding(services, connection, before)
+        if action is TemplateAction.PUBLISH and before["type"] == "random_amount":
+            fill_pool(connection, template_id, _validated(before))
         return before, store.move_template(connection, before, status)
+
+
+def _validated(row: Row) -> TemplateBody:
+    try:
+        return TemplateBody.model_validate(fields_of(row))
+    except ValidationError as error:
+        raise InvalidInput(errors_of(error)) from None
 
 
 def _check_nothing_outstanding(services: Services, connection: Connection, row: Row) -> None:

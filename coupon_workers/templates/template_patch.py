@@ -30,6 +30,9 @@ from coupon_workers.templates.whole_body import errors_of
 
 PATCHABLE_ONCE_PUBLISHED = frozenset({"name", "total_quantity", "claim_end", "notify"})
 
+PATCHABLE_OF_A_POOL = PATCHABLE_ONCE_PUBLISHED - {"total_quantity"}
+"""A budget is shared out among so many coupons when the template is published, and not again."""
+
 _MOVE_BY_THEMSELVES = frozenset({"stock", "version", "created_at", "updated_at"})
 _CHECKED = frozenset({"template_id", "status"})
 
@@ -67,7 +70,8 @@ def patched(row: Row, changes: Mapping[str, Any], now: datetime) -> tuple[Templa
     stored = TemplateFields.model_validate(fields_of(row))
     new = _merged(row, changes, status)
     changed = [field for field in FIELDS if getattr(new, field) != getattr(stored, field)]
-    refused = [field for field in changed if field not in PATCHABLE_ONCE_PUBLISHED]
+    patchable = PATCHABLE_OF_A_POOL if stored.type == "random_amount" else PATCHABLE_ONCE_PUBLISHED
+    refused = [field for field in changed if field not in patchable]
     if refused and status is not TemplateStatus.DRAFT:
         raise Conflict(
             "NOT_PATCHABLE",

@@ -30,7 +30,9 @@ class Rule:
 RULES: list[Rule] = []
 
 
-def _rule(*needs: str) -> Callable[[Callable[..., Broken]], Callable[..., Broken]]:
+def template_rule(*needs: str) -> Callable[[Callable[..., Broken]], Callable[..., Broken]]:
+    """Have ``broken_rules`` ask the decorated check."""
+
     def register(check: Callable[..., Broken]) -> Callable[..., Broken]:
         RULES.append(Rule(needs, check))
         return check
@@ -42,7 +44,7 @@ _VALUE_OF_TYPE = {"amount_off": "amount", "cash": "amount", "percent_off": "perc
 
 
 def _value_rule(field: str) -> None:
-    @_rule("type", field)
+    @template_rule("type", field)
     def value_of_type(kind: str, value: object) -> Broken:
         if _VALUE_OF_TYPE[kind] == field and value is None:
             yield field, f"A template of type {kind} needs it"
@@ -54,40 +56,25 @@ for _field in ("amount", "percent_off", "pool"):
     _value_rule(_field)
 
 
-@_rule("type", "max_discount")
+@template_rule("type", "max_discount")
 def _cap_of_percent(kind: str, max_discount: int | None) -> Broken:
     if max_discount is not None and kind != "percent_off":
         yield "max_discount", f"A template of type {kind} has none"
 
 
-@_rule("type", "threshold")
+@template_rule("type", "threshold")
 def _cash_has_no_threshold(kind: str, threshold: int) -> Broken:
     if kind == "cash" and threshold != 0:
         yield "threshold", "A template of type cash has none: leave it out or give 0"
 
 
-@_rule("pool.min", "pool.max")
-def _pool_ascends(least: int, most: int) -> Broken:
-    if most < least:
-        yield "pool.max", "must not be below pool.min"
-
-
-@_rule("total_quantity", "pool.min", "pool.max", "pool.budget")
-def _budget_can_be_shared(quantity: int, least: int, most: int, budget: int) -> Broken:
-    if least <= most and not quantity * least <= budget <= quantity * most:
-        yield (
-            "pool.budget",
-            f"{quantity} values from {least} to {most} sum to {quantity * least} at least, {quantity * most} at most",
-        )
-
-
-@_rule("per_user_limit", "per_user_daily_limit")
+@template_rule("per_user_limit", "per_user_daily_limit")
 def _day_within_all(limit: int | None, daily_limit: int | None) -> Broken:
     if limit is not None and daily_limit is not None and daily_limit > limit:
         yield "per_user_daily_limit", "must not exceed per_user_limit"
 
 
-@_rule("claim_start", "claim_end")
+@template_rule("claim_start", "claim_end")
 def _claim_window(start: datetime, end: datetime) -> Broken:
     if end <= start:
         yield "claim_end", "must come after claim_start"
@@ -96,12 +83,12 @@ def _claim_window(start: datetime, end: datetime) -> Broken:
 
 
 def _validity_ends_after(start_field: str, message: str) -> None:
-    @_rule(start_field, "validity.to", "validity.until_end_of_day")
+    @template_rule(start_field, "validity.to", "validity.until_end_of_day")
     def as_given(start: datetime, end: datetime, to_end_of_day: bool) -> Broken:
         if not to_end_of_day and end <= start:
             yield "validity.to", message
 
-    @_rule(start_field, "validity.to", "validity.until_end_of_day", "timezone")
+    @template_rule(start_field, "validity.to", "validity.until_end_of_day", "timezone")
     def prolonged(start: datetime, end: datetime, to_end_of_day: bool, timezone: str) -> Broken:
         if to_end_of_day and end_of_day(end, timezone) <= start:
             yield "validity.to", message

@@ -84,7 +84,7 @@ def test_a_redis_that_comes_back_two_seconds_older_sells_nothing_twice(
 
     The fronts stand still while the queue is emptied, so that nothing but Redis's own memory is lost.
     """
-    offers = (Offer(total=900, weight=60, per_user=2), Offer(total=50_000, weight=40, per_user=20))
+    offers = (Offer(total=900, weight=60, per_user=2, budget=36_000), Offer(total=50_000, weight=40, per_user=20))
     campaign = open_campaign(seed=51, offers=offers)
     kept = system.folder / "older"
 

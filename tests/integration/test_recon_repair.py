@@ -18,6 +18,7 @@ from coupon_workers.reconciliation.run_sweep import BROKEN_OFF, sweep_reconcilia
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import Task, run_reconciliation
 from tests.conftest import PostBox
+from tests.support.pool import open_pool
 from tests.support.reconciling import CLERK, ReconDesk, difference
 from tests.support.sale import Sale, open_sale
 
@@ -57,6 +58,20 @@ def test_a_counter_that_drifted_is_set_right_by_itself(desk: ReconDesk, sale: Sa
     assert (FindingState.REPAIRED, "reconciliation") == (finding.state, finding.decided_by)
     assert finding.outcome and finding.closed_at
     assert ([], 3) == (again, sale.books["issued_quantity"])
+
+
+def test_a_recount_of_random_amounts_counts_the_pool_too(desk: ReconDesk, services: Services) -> None:
+    """What the coupons are worth is what the pool has issued."""
+    sale = open_pool(services)
+    sale.claim_each(["u1", "u2", "u3"])
+    sale.drain()
+    left = sale.left()
+    desk.execute("UPDATE pool_value SET issued_quantity = 0")
+    _drift(desk, sale, -1)
+
+    desk.reconcile(ReconKind.STOCK)
+
+    assert (left, 3) == (sale.left(), sale.books["issued_quantity"])
 
 
 def test_a_finding_is_repaired_once_however_many_try(desk: ReconDesk, sale: Sale) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from coupon_workers.claiming import settle_sql
+from coupon_workers.claiming import issue_sql, settle_sql
 from coupon_workers.claiming.pending import read_pending
 from coupon_workers.runtime.services import Services
 from tests.support.sale import open_sale
@@ -24,7 +24,7 @@ def test_a_template_the_statistics_do_not_know_is_not_gone_through_for_each_user
     with services.engine.begin() as connection:
         template = settle_sql.lock_template(connection, new.template_id, 0)
         assert template is not None
-        statement = text(f"EXPLAIN WITH {settle_sql._ENTRY} SELECT {settle_sql._BEYOND_LIMIT}")
+        statement = text(f"EXPLAIN WITH {issue_sql.entry(pool=False)} SELECT {issue_sql.BEYOND_LIMIT}")
         plan = "\n".join(connection.scalars(statement, settle_sql._arguments(template, claims)))
 
     assert "template_id_coupon_id_idx" not in plan

@@ -1,7 +1,7 @@
 """Two implementations, one suite: gate, settling and preheat on real servers against the model of claiming.
 
 Whatever happens in whatever order, a crash at any point, Redis emptied or rewound, both hold the same after each step,
-and what DESIGN 3 (1-4) says holds of it.
+and what DESIGN 3 (1-4) says holds of it. Once with a template whose amount is fixed, once with one that has a pool.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import Snowflake, wall_clock_ms
 from tests.support.claiming_model import Books, End, Gate, Rules
 from tests.support.crash import Crash, crash_at
+from tests.support.pool import open_pool
 from tests.support.redis_dump import restore, snapshot
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.template import change_template
@@ -37,6 +38,7 @@ STATES_KEPT = 4
 LIMIT = 2
 BATCH = 3
 TOTAL = 4
+POOL: dict[str, Any] = {"min": 1, "max": 5, "budget": 11, "distribution": "uniform"}
 USERS = st.sampled_from(["ann", "bob", "cat"])
 REQUESTS = st.sampled_from(["r1", "r2", "r3", "r4"])
 BEFORE_COMMIT = ("settle.before_insert", "settle.after_insert")
@@ -62,16 +64,24 @@ class ClaimingMachine(RuleBasedStateMachine):
 
     services: Services
     monkeypatch: pytest.MonkeyPatch
+    has_pool: bool
 
     @initialize()
     def begin(self) -> None:
         """A warm template, nothing claimed."""
         empty_tables(self.services.engine)
         self.services.redis.flushdb()
-        self.sale: Sale = open_sale(self.services, total_quantity=TOTAL, per_user_limit=LIMIT)
+        limits = {"total_quantity": TOTAL, "per_user_limit": LIMIT}
         self.books = Books(Rules(total=TOTAL), LIMIT)
+        if self.has_pool:
+            pooled = open_pool(self.services, pool=POOL, **limits)
+            self.sale: Sale = pooled
+            self.books.pool, self.books.drawn_instead = pooled.pool(), lambda claim_id: pooled.worth()[claim_id]
+        else:
+            self.sale = open_sale(self.services, **limits)
         self.gate = self.books.build_gate([])
         self.whole = True  # the gate knows all that the books know
+        self.exact = True  # and its pool is what the books have left
         self.last_batch: list[End] = []
         self.kept: deque[tuple[Any, Gate]] = deque(maxlen=STATES_KEPT)
 
@@ -90,13 +100,14 @@ class ClaimingMachine(RuleBasedStateMachine):
             if answer is not None:
                 assert answer == (decision.claim_id, decision.state)
             if expected == "ACCEPTED":
-                self.gate.accept(user, request, decision.claim_id, self._newest_entry())
+                self.gate.accept(user, request, decision.claim_id, *self._newest_entry())
 
-    def _newest_entry(self) -> tuple[int, int]:
+    def _newest_entry(self) -> tuple[tuple[int, int], int | None]:
+        """Its id, and the value that was drawn."""
         entries: Any = self.services.redis.xrevrange(self.sale.keys.pending, count=1)
-        entry_id = entries[0][0]
+        entry_id, fields = entries[0]
         milliseconds, _, number = entry_id.decode().partition("-")
-        return int(milliseconds), int(number)
+        return (int(milliseconds), int(number)), int(fields[b"v"]) if fields.get(b"v") else None
 
     def settle(self, point: str | None) -> None:
         """Drain all that is pending, or die over the first batch.
@@ -118,12 +129,16 @@ class ClaimingMachine(RuleBasedStateMachine):
                 self.last_batch = self.books.settle(batch)
             if batch and (point is None or (start == 0 and point == "settle.after_acknowledge")):
                 self.gate.acknowledge(self.last_batch)
+            elif batch and any(end.redrawn is not None for end in self.last_batch):
+                self.exact = False  # the gate was not told what it must pass over
 
     def acknowledge_again(self) -> None:
         """A worker that was stopped after its commit goes on now, whatever has happened meanwhile."""
         if not self.last_batch:
             return
-        ended = [EndedClaim(_pending(end), end.reason, "{} {}".format(*end.answer)) for end in self.last_batch]
+        ended = [
+            EndedClaim(_pending(end), end.reason, "{} {}".format(*end.answer), end.redrawn) for end in self.last_batch
+        ]
 
         acknowledge(self.services.redis, self.sale.keys, ended, (ended[0].claim.entry_id, ended[-1].claim.entry_id))
 
@@ -132,6 +147,8 @@ class ClaimingMachine(RuleBasedStateMachine):
     def change(self, what: str, told: bool) -> None:
         """Pause or resume, or move the total, never below what is issued; the gate hears of it now or later."""
         rules = self.books.rules
+        if self.has_pool and what in ("one more", "two fewer"):
+            what = "nothing"  # a budget is shared out once
         if what == "status":
             rules.paused = not rules.paused
             rules.epoch += rules.paused
@@ -158,7 +175,7 @@ class ClaimingMachine(RuleBasedStateMachine):
         except Crash:
             return
         self.gate = self.books.build_gate(self.gate.pending)
-        self.whole = True
+        self.whole = self.exact = True
 
     def lose(self, stream_too: bool, preheats: bool) -> None:
         """Redis comes back empty, or with nothing but the pending stream; mostly it is rebuilt at once."""
@@ -181,7 +198,7 @@ class ClaimingMachine(RuleBasedStateMachine):
         restore(self.services.redis, keys)
 
         self.gate = copy.deepcopy(gate)
-        self.whole = False
+        self.whole = self.exact = False
 
     @invariant()
     def both_hold_the_same(self) -> None:
@@ -201,6 +218,20 @@ class ClaimingMachine(RuleBasedStateMachine):
             waiting = [entry for entry in self.gate.pending if entry.claim_id not in self.books.coupons]
             assert self.gate.rules.total == self.gate.stock + len(waiting) + len(self.books.coupons)
 
+    @invariant()
+    def no_value_is_issued_more_often_than_the_pool_has_it(self) -> None:
+        """DESIGN 11: and what is not issued is queued or listed, as long as Redis has forgotten nothing."""
+        if self.books.pool is None:
+            return
+        assert self.books.coupons.keys() == self.books.worth.keys()
+        assert Counter(self.books.worth.values()) <= self.books.pool
+        assert POOL["budget"] >= sum(self.books.worth.values())
+        if self.gate.warm and self.exact:
+            waiting = [entry.value for entry in self.gate.pending if entry.claim_id not in self.books.coupons]
+            given = self.gate.pool.copy()
+            given.update(value for value in waiting if value is not None)
+            assert self.books.left() == +given
+
     def teardown(self) -> None:
         """At last everything is brought to rest, and the independent checker finds nothing."""
         if not hasattr(self, "sale"):
@@ -214,16 +245,22 @@ class ClaimingMachine(RuleBasedStateMachine):
 def _pending(end: End) -> PendingClaim:
     entry = end.entry
     entry_id = "{}-{}".format(*entry.entry_id)
-    return PendingClaim(entry_id, entry.claim_id, entry.user, entry.request, entry.seq, 1, "", entry.epoch, None)
+    return PendingClaim(
+        entry_id, entry.claim_id, entry.user, entry.request, entry.seq, 1, "", entry.epoch, None, entry.value
+    )
 
 
-@pytest.fixture
-def machine(services: Services, monkeypatch: pytest.MonkeyPatch) -> type[RuleBasedStateMachine]:
+@pytest.fixture(params=[False, True], ids=["fixed amount", "pool"])
+def machine(
+    services: Services, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> type[RuleBasedStateMachine]:
     """Makes a machine on the test's servers, with small batches and identities that need no lease."""
     ids = Snowflake(0, wall_clock_ms)
     small = services.settings.model_copy(update={"settle_batch": BATCH, "claim_rate": 0})
     ours = replace(services, settings=small, next_id=ids.next_id)
-    return type("Machine", (ClaimingMachine,), {"services": ours, "monkeypatch": monkeypatch})
+    return type(
+        "Machine", (ClaimingMachine,), {"services": ours, "monkeypatch": monkeypatch, "has_pool": request.param}
+    )
 
 
 def test_claiming_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -33,22 +34,32 @@ def after(entry_id: str) -> str:
 Issued = list[tuple[int, str]]
 """Claim id and request."""
 
-Rejected = list[tuple[int, str, str, str]]
-"""Claim id, request, day and answer."""
+Rejected = list[tuple[int, str, str, str, str]]
+"""Claim id, request, day, answer and face value."""
 
 Batch = tuple[str, str, Issued, Rejected]
 
 
 def acknowledge(
-    script: ClaimScript, first: str, keep_from: str, issued: Issued, rejected: Rejected, *aside: str
+    script: ClaimScript,
+    first: str,
+    keep_from: str,
+    issued: Issued,
+    rejected: Rejected,
+    *aside: str,
+    redrawn: Sequence[tuple[int, int]] = (),
 ) -> int:
-    """Acknowledge what lies from ``first`` to before ``keep_from``; ``aside``: entries that were set aside."""
+    """Acknowledge what lies from ``first`` to before ``keep_from``.
+
+    ``aside``: entries that were set aside; ``redrawn``: claim ids with what the database drew for them.
+    """
     keys = script.keys
-    args: list[Any] = [first, keep_from, len(issued), len(rejected)]
+    args: list[Any] = [first, keep_from, len(issued), len(rejected), len(redrawn)]
     args += [value for claim in issued for value in claim]
     args += [value for claim in rejected for value in claim]
+    args += [value for claim in redrawn for value in claim]
     args += aside
-    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix]
+    names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
     return int(lua_script("acknowledge_claims")(script.client, names, args))
 
 
@@ -71,7 +82,7 @@ def test_a_rejected_claim_gives_its_unit_and_its_users_allowance_back(script: Cl
     """Of the limit and of the day; the number it was allotted is not given again."""
     ids = script.entry_ids()
 
-    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED")])
+    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED", "")])
 
     client, keys = script.client, script.keys
     assert 1 == given_back
@@ -87,7 +98,7 @@ def test_the_last_claim_of_a_day_leaves_no_trace_in_it(script: ClaimScript) -> N
     """No field of zero stays behind."""
     ids = script.entry_ids()
 
-    acknowledge(script, ids[0], after(ids[2]), [(1, "ann r1"), (2, "ann r2")], [(3, "bob r1", DAY, "3 SOLD_OUT")])
+    acknowledge(script, ids[0], after(ids[2]), [(1, "ann r1"), (2, "ann r2")], [(3, "bob r1", DAY, "3 SOLD_OUT", "")])
 
     assert {b"ann": b"2"} == script.client.hgetall(script.keys.day_prefix + DAY)
     assert b"0 1" == script.client.hget(script.keys.takers, "bob")
@@ -97,7 +108,7 @@ def test_a_claim_of_a_template_without_daily_limit_gives_no_day_back(script: Cla
     """Its day is the empty text."""
     ids = script.entry_ids()
 
-    acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", "", "1 PAUSED")])
+    acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", "", "1 PAUSED", "")])
 
     assert b"2" == script.client.hget(script.keys.day_prefix + DAY, "ann")
     assert not script.client.exists(script.keys.day_prefix)
@@ -107,7 +118,7 @@ def test_a_duplicate_gives_back_and_leaves_the_request_to_the_first_claim(script
     """The same request was accepted twice because Redis had lost its memory."""
     ids = script.entry_ids()
 
-    acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "77 issued")])
+    acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "77 issued", "")])
 
     assert b"77 issued" == script.client.hget(script.keys.requests, "ann r1")
     assert b"8" == script.client.get(script.keys.stock)
@@ -120,7 +131,7 @@ def test_a_second_acknowledgement_changes_nothing(script: ClaimScript) -> None:
         ids[0],
         after(ids[2]),
         [(1, "ann r1")],
-        [(2, "ann r2", DAY, "2 PAUSED"), (3, "bob r1", DAY, "3 PAUSED")],
+        [(2, "ann r2", DAY, "2 PAUSED", ""), (3, "bob r1", DAY, "3 PAUSED", "")],
     )
     first = acknowledge(script, *batch)
     before = dump(script.client)
@@ -131,10 +142,49 @@ def test_a_second_acknowledgement_changes_nothing(script: ClaimScript) -> None:
     assert before == dump(script.client)
 
 
+def test_a_rejected_claim_gives_the_value_it_drew_back_once(script: ClaimScript) -> None:
+    """To the far end of the list; an issued one keeps it, and one that drew none gives none."""
+    ids = script.entry_ids()
+    script.client.rpush(script.keys.pool, 700)
+    batch: Batch = (
+        ids[0],
+        after(ids[2]),
+        [(1, "ann r1")],
+        [(2, "ann r2", DAY, "2 PAUSED", "900"), (3, "bob r1", DAY, "3 PAUSED", "")],
+    )
+
+    given_back = [acknowledge(script, *batch) for _ in range(2)]
+
+    assert [2, 0] == given_back
+    assert [b"900", b"700"] == script.client.lrange(script.keys.pool, 0, -1)
+
+
+def test_what_the_database_drew_for_a_claim_is_passed_over_from_then_on(script: ClaimScript) -> None:
+    """Once for each claim that is found queued: the list still holds it."""
+    ids = script.entry_ids()
+    issued: Issued = [(1, "ann r1"), (2, "ann r2"), (3, "bob r1")]
+
+    for _ in range(2):
+        acknowledge(script, ids[0], after(ids[2]), issued, [], redrawn=[(1, 800), (3, 800)])
+
+    assert [b"2"] == script.client.hmget(script.keys.meta, ["held:800"])
+    assert [] == script.entries()
+
+
+def test_a_value_of_a_claim_that_redis_has_forgotten_is_not_given_back(script: ClaimScript) -> None:
+    """The list that a preheat makes has it."""
+    ids = script.entry_ids()
+    script.client.flushdb()
+
+    acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED", "900")])
+
+    assert {} == dump(script.client)
+
+
 def test_an_acknowledgement_that_comes_late_spares_what_was_claimed_since(script: ClaimScript) -> None:
     """A worker was stopped between its commit and this, and its batch was acknowledged by another."""
     ids = script.entry_ids()
-    batch: Batch = (ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED")])
+    batch: Batch = (ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED", "")])
     acknowledge(script, *batch)
     script.claim("cat", "r1", 4)
     before = dump(script.client)
@@ -149,7 +199,7 @@ def test_a_batch_behind_older_entries_is_not_cut_off(script: ClaimScript) -> Non
     """Redis was rewound since the batch was read: the older entries' ends are not written down, so they come again."""
     ids = script.entry_ids()
 
-    given_back = acknowledge(script, ids[1], after(ids[2]), [(2, "ann r2")], [(3, "bob r1", DAY, "3 SOLD_OUT")])
+    given_back = acknowledge(script, ids[1], after(ids[2]), [(2, "ann r2")], [(3, "bob r1", DAY, "3 SOLD_OUT", "")])
 
     assert (1, ids[:1]) == (given_back, script.entry_ids())
     assert [b"1 queued", b"2 issued", b"3 SOLD_OUT"] == script.client.hmget(
@@ -163,7 +213,7 @@ def test_a_rejection_after_redis_lost_everything_gives_nothing_back(script: Clai
     ids = script.entry_ids()
     script.client.flushdb()
 
-    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED")])
+    given_back = acknowledge(script, ids[0], after(ids[0]), [], [(1, "ann r1", DAY, "1 PAUSED", "")])
 
     assert 0 == given_back
     assert {} == dump(script.client)

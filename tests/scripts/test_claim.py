@@ -145,6 +145,88 @@ def test_a_forgotten_script_is_loaded_again(script: ClaimScript) -> None:
     assert [True] == script.client.script_exists(lua_script("claim").sha)
 
 
+POOL_OF_THREE = [700, 800, 900]
+
+
+def with_pool(script: ClaimScript, *values: int, **meta: str | int) -> None:
+    """An open template of random amounts; the last value is drawn first."""
+    script.warm(pool="1", **meta)
+    script.client.rpush(script.keys.pool, *values)
+
+
+def listed(script: ClaimScript) -> list[bytes]:
+    """The values that nobody has drawn."""
+    values: Any = script.client.lrange(script.keys.pool, 0, -1)
+    return list(values)
+
+
+def test_a_claim_of_a_template_with_a_pool_draws_its_next_value(script: ClaimScript) -> None:
+    """It goes with the claim, and nobody else gets it; all the rest is as ever."""
+    with_pool(script, *POOL_OF_THREE)
+
+    for number, user in enumerate(("ann", "bob"), 1):
+        script.claim(user, "r1", number)
+
+    expected = {"c": "1", "u": "ann", "r": "r1", "s": "1", "t": str(NOW_MS), "d": "", "e": "0", "h": "", "v": "900"}
+    assert expected == script.entries()[0]
+    assert ["900", "800"] == [entry["v"] for entry in script.entries()]
+    assert [b"700"] == listed(script)
+    assert b"8" == script.client.get(script.keys.stock)
+
+
+def test_a_template_without_a_pool_draws_nothing(script: ClaimScript) -> None:
+    """Whatever lies under the key."""
+    script.client.rpush(script.keys.pool, 5)
+
+    script.claim()
+
+    assert ["v" not in entry for entry in script.entries()] == [True]
+    assert [b"5"] == listed(script)
+
+
+def test_a_replay_and_a_refusal_draw_nothing(script: ClaimScript) -> None:
+    """The list is as it was."""
+    with_pool(script, *POOL_OF_THREE, user_limit=1)
+    script.claim("ann", "r1", 1)
+    before = dump(script.client)
+
+    assert ["REPLAYED", "1", "queued"] == script.claim("ann", "r1", 2)
+    assert ["LIMIT_REACHED"] == script.claim("ann", "r2", 3)
+    assert before == dump(script.client)
+
+
+def test_values_that_queued_claims_hold_are_passed_over_as_often_as_they_are_held(script: ClaimScript) -> None:
+    """A preheat lists all that the database has left, and notes what the stream has of it."""
+    with_pool(script, 700, 800, 900, 800, 800, 900)
+    script.client.hset(script.keys.meta, mapping={"held:900": 1, "held:800": 2})
+
+    for number, user in enumerate(("ann", "bob", "cat"), 1):
+        script.claim(user, "r1", number)
+
+    assert ["900", "800", "700"] == [entry["v"] for entry in script.entries()]
+    assert [] == listed(script)
+    assert [None, None] == script.client.hmget(script.keys.meta, ["held:900", "held:800"])
+
+
+def test_a_claim_that_finds_the_list_empty_is_accepted_without_a_value(script: ClaimScript) -> None:
+    """Stock and list disagree: the settling draws for it."""
+    with_pool(script, 900)
+    script.client.hset(script.keys.meta, "held:900", 1)
+
+    assert "ACCEPTED" == script.claim()[0]
+    assert [""] == [entry["v"] for entry in script.entries()]
+
+
+def test_the_largest_amount_is_drawn_to_the_last_digit(script: ClaimScript) -> None:
+    """It is a text to the script; one less of it is held than is listed."""
+    with_pool(script, 2**53 - 1, 2**53 - 1)
+    script.client.hset(script.keys.meta, f"held:{2**53 - 1}", 1)
+
+    script.claim()
+
+    assert ["9007199254740991"] == [entry["v"] for entry in script.entries()]
+
+
 def test_outcomes_stand_in_the_order_of_the_scripts_header() -> None:
     """The enum, the header and the body tell one order."""
     source = (SCRIPTS / "claim.lua").read_text(encoding="utf-8")
@@ -171,7 +253,7 @@ CONDITIONS = (
 )
 
 
-def set_up(script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool) -> dict[str, Any]:
+def set_up(script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool, has_pool: bool) -> dict[str, Any]:
     """Make exactly the conditions in ``holds`` true; the arguments that go with them."""
     client, keys = script.client, script.keys
     client.flushdb()
@@ -187,7 +269,9 @@ def set_up(script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool)
         channels=",h5," if ClaimOutcome.NOT_ELIGIBLE in holds else ",app,",
         user_limit=2,
         daily_limit=1,
+        pool="1" if has_pool else "",
     )
+    client.rpush(keys.pool, *POOL_OF_THREE)
     client.hset(keys.takers, "ann", f"{2 if ClaimOutcome.LIMIT_REACHED in holds else 1} 3")
     day = (NOW_MS // 1000 + 28_800) // 86_400
     client.hset(f"{keys.day_prefix}{day}", "ann", 1 if ClaimOutcome.DAILY_LIMIT_REACHED in holds else 0)
@@ -204,12 +288,12 @@ def set_up(script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool)
 @settings(
     max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(holds=st.frozensets(st.sampled_from(CONDITIONS)), by_status=st.booleans())
+@given(holds=st.frozensets(st.sampled_from(CONDITIONS)), by_status=st.booleans(), has_pool=st.booleans())
 def test_of_all_conditions_the_first_in_order_is_answered_and_a_refusal_writes_nothing(
-    script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool
+    script: ClaimScript, holds: frozenset[ClaimOutcome], by_status: bool, has_pool: bool
 ) -> None:
     """Whatever else is true; what passed the rate check is counted there and nowhere else."""
-    asked = set_up(script, holds, by_status)
+    asked = set_up(script, holds, by_status, has_pool)
     before = dump(script.client, without=RATE)
 
     answer = as_text(lua_script("claim")(script.client, script.all_keys(), arguments("ann", "r1", 7, **asked)))

@@ -21,7 +21,7 @@ def script(redis_client: redis.Redis) -> ClaimScript:
 
 def retire(script: ClaimScript) -> bytes:
     """Ask once."""
-    word: bytes = lua_script("retire_bucket")(script.client, script.all_keys()[:8])
+    word: bytes = lua_script("retire_bucket")(script.client, [*script.all_keys()[:8], script.keys.pool])
     return word
 
 
@@ -36,6 +36,7 @@ def test_a_bucket_with_a_claim_pending_is_kept(script: ClaimScript) -> None:
 def test_a_bucket_with_nothing_pending_is_forgotten(script: ClaimScript) -> None:
     """Its last key too; a claim is then refused as not warmed, and a second time finds nothing to do."""
     script.client.xtrim(script.keys.pending, maxlen=0, approximate=False)
+    script.client.rpush(script.keys.pool, 700)
 
     assert (b"RETIRED", b"RETIRED") == (retire(script), retire(script))
     assert {} == dump(script.client)

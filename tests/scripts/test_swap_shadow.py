@@ -14,6 +14,7 @@ from tests.support.redis_dump import dump
 
 KEYS = BucketKeys(7_105)
 TAKERS, REQUESTS, DAYS = KEYS.shadow("takers"), KEYS.shadow("requests"), KEYS.shadow("day:")
+POOL = KEYS.shadow("pool")
 
 
 @pytest.fixture
@@ -29,10 +30,12 @@ def live(redis_client: redis.Redis) -> redis.Redis:
     return redis_client
 
 
-def pend(client: redis.Redis, claim_id: int, user: str, request: str, seq: int, day: str = "") -> None:
-    """Put a claim into the stream."""
-    fields: dict[Any, Any] = {"c": claim_id, "u": user, "r": request, "s": seq, "t": NOW_MS, "d": day}
-    client.xadd(KEYS.pending, fields | {"e": 0, "h": ""})
+def pend(
+    client: redis.Redis, claim_id: int, user: str, request: str, seq: int, day: str = "", value: str | None = None
+) -> None:
+    """Put a claim into the stream; ``value`` where the template has a pool."""
+    fields: dict[Any, Any] = {"c": claim_id, "u": user, "r": request, "s": seq, "t": NOW_MS, "d": day, "e": 0, "h": ""}
+    client.xadd(KEYS.pending, fields if value is None else fields | {"v": value})
 
 
 def swap(
@@ -52,6 +55,8 @@ def swap(
         REQUESTS,
         DAYS,
         KEYS.told,
+        KEYS.pool,
+        POOL,
     ]
     answer: list[Any] = lua_script("swap_shadow")(
         client, keys, [version, total, issued, "g2", days, 172_800, "status", "paused"]
@@ -134,6 +139,37 @@ def test_a_pending_claim_whose_request_was_answered_by_another_is_left_to_settle
     assert b"11 issued" == live.hget(KEYS.requests, "ann r1")
 
 
+def test_a_pool_takes_the_place_of_the_old_one_and_what_the_stream_holds_of_it_is_noted(live: redis.Redis) -> None:
+    """Of claims that wait; what the database has settled is not in the shadow. Older notes are gone."""
+    live.rpush(KEYS.pool, 1, 2, 3)
+    live.hset(KEYS.meta, "held:1", 7)
+    live.rpush(POOL, 700, 800, 800, 900)
+    live.expire(POOL, 3_600)
+    live.hset(REQUESTS, "ann r1", "11 issued")
+    pend(live, 11, "ann", "r1", 1, value="600")
+    pend(live, 12, "bob", "r1", 1, value="800")
+    pend(live, 13, "cat", "r1", 1, value="800")
+    pend(live, 14, "dan", "r1", 1, value="")
+
+    answer = swap(live, issued=1)
+
+    held = {name: value for name, value in live.hgetall(KEYS.meta).items() if name.startswith(b"held:")}
+    assert [b"SWAPPED", 3] == answer
+    assert [b"700", b"800", b"800", b"900"] == live.lrange(KEYS.pool, 0, -1)
+    assert {b"held:800": b"2"} == held
+    assert -1 == live.ttl(KEYS.pool)
+    assert not live.exists(POOL)
+
+
+def test_a_pool_of_which_nothing_is_left_leaves_no_list(live: redis.Redis) -> None:
+    """Nor does a template that has none."""
+    live.rpush(KEYS.pool, 1, 2, 3)
+
+    swap(live)
+
+    assert not live.exists(KEYS.pool)
+
+
 def test_more_taken_than_there_is_leaves_a_stock_below_zero(live: redis.Redis) -> None:
     """Redis had been rewound: what is too much will be rejected, and comes back then."""
     for number in range(3):
@@ -147,7 +183,8 @@ def test_more_taken_than_there_is_leaves_a_stock_below_zero(live: redis.Redis) -
 def test_a_newer_version_in_the_live_keys_stops_the_swap(live: redis.Redis) -> None:
     """A change came to the live keys after the caller read the template: nothing is touched."""
     live.hset(TAKERS, "ann", "1 1")
-    pend(live, 11, "ann", "r1", 1)
+    live.rpush(POOL, 700)
+    pend(live, 11, "ann", "r1", 1, value="700")
     before = dump(live)
 
     assert [b"STALE"] == swap(live, version=2)
@@ -175,6 +212,7 @@ CLAIM = {"c": "1", "u": "ann", "r": "r1", "s": "1", "t": str(NOW_MS), "d": "", "
         *(CLAIM | {name: "-1"} for name in "cst"),
         *(CLAIM | {name: "1" * 40} for name in "cste"),
         CLAIM | {"u": ""},
+        *(CLAIM | {"v": value} for value in ("-1", "many", "1" * 40)),
     ],
 )
 def test_an_entry_no_claim_can_be_read_from_is_left_to_settling(live: redis.Redis, fields: dict[Any, Any]) -> None:

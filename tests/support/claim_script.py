@@ -57,6 +57,7 @@ class ClaimScript:
             keys.bell,
             keys.day_prefix,
             keys.rate_prefix,
+            keys.pool,
         ]
 
     def claim(self, user: str = "ann", request: str = "r1", claim_id: int = 1, **changed: Any) -> list[Any]:
@@ -69,7 +70,7 @@ class ClaimScript:
         self.client.script_load(script.source)
         with self.client.pipeline(transaction=True) as pipeline:
             for args in calls:
-                pipeline.evalsha(script.sha, 10, *self.all_keys(), *args)
+                pipeline.evalsha(script.sha, 11, *self.all_keys(), *args)
             return [as_text(answer) for answer in pipeline.execute()]
 
     def entries(self) -> list[dict[str, str]]:

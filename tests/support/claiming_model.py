@@ -1,12 +1,14 @@
 """Claiming in small: what gate, settling and preheat must do, in plain Python, one step at a time.
 
 The same commands are given to this and to the real thing (``tests/model``); afterwards both must hold the same. One
-template with a limit per user; no daily limit, no window.
+template with a limit per user; no daily limit, no window. With a pool or without: what is drawn is chance, so the model
+is told what was drawn and says whether it could be.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ class Entry(NamedTuple):
     request: str
     seq: int
     epoch: int
+    value: int | None = None
 
 
 class End(NamedTuple):
@@ -31,6 +34,7 @@ class End(NamedTuple):
     entry: Entry
     reason: str | None
     answer: tuple[int, str]
+    redrawn: int | None = None
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Gate:
     requests: dict[Request, tuple[int, str]] = field(default_factory=dict)
     claims: set[int] = field(default_factory=set)
     pending: list[Entry] = field(default_factory=list)
+    pool: Counter[int] = field(default_factory=Counter)
 
     def decide(self, user: str, request: str, limit: int) -> tuple[str, tuple[int, str] | None]:
         """The outcome; when replayed, the answer too."""
@@ -67,25 +72,36 @@ class Gate:
             return "LIMIT_REACHED", None
         return ("SOLD_OUT" if self.stock <= 0 else "ACCEPTED"), None
 
-    def accept(self, user: str, request: str, claim_id: int, entry_id: tuple[int, int]) -> None:
-        """Take a unit, count the user, queue the claim."""
+    def accept(
+        self, user: str, request: str, claim_id: int, entry_id: tuple[int, int], value: int | None = None
+    ) -> None:
+        """Take a unit and the value that was drawn, count the user, queue the claim."""
+        if value is None:
+            assert not +self.pool
+        else:
+            assert self.pool[value] > 0
+            self.pool[value] -= 1
         count, seq = self.takers.get(user, (0, 0))
         self.stock -= 1
         self.takers[user] = (count + 1, seq + 1)
         self.requests[user, request] = (claim_id, "queued")
         self.claims.add(claim_id)
-        self.pending.append(Entry(entry_id, claim_id, user, request, seq + 1, self.rules.epoch))
+        self.pending.append(Entry(entry_id, claim_id, user, request, seq + 1, self.rules.epoch, value))
 
     def acknowledge(self, batch: list[End]) -> None:
         """Write ends down; a rejected claim gives back if this removes it. Cut the head off, if it is this batch's."""
         for end in batch:
             entry = end.entry
+            if end.redrawn is not None and entry.claim_id in self.claims:
+                self.pool[end.redrawn] -= 1
             self.claims.discard(entry.claim_id)
             if end.reason is None:
                 self.requests[entry.user, entry.request] = (entry.claim_id, "issued")
             elif entry in self.pending:
                 self.pending.remove(entry)
                 self.stock += 1
+                if entry.value is not None:
+                    self.pool[entry.value] += 1
                 self.requests[entry.user, entry.request] = end.answer
                 count, seq = self.takers.get(entry.user, (0, 0))
                 if entry.user in self.takers:
@@ -109,6 +125,10 @@ class Books:
     limit: int
     coupons: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     rejections: dict[int, tuple[str, str, int, str]] = field(default_factory=dict)
+    pool: Counter[int] | None = None
+    worth: dict[int, int] = field(default_factory=dict)
+    drawn_instead: Callable[[int], int] = lambda claim_id: 0
+    """What the database has drawn for a claim of which the value was gone."""
 
     def answers(self) -> dict[Request, tuple[int, str]]:
         """The first claim of each request, and how it ended."""
@@ -120,8 +140,28 @@ class Books:
         return first
 
     def settle(self, entries: list[Entry]) -> list[End]:
-        """End each claim, the older before the newer."""
-        return [self._settle(entry) for entry in entries]
+        """End each claim, the older before the newer; those whose value is gone get another when all have theirs."""
+        before = set(self.coupons)
+        ends = [self._settle(entry) for entry in entries]
+        if self.pool is None:
+            return ends
+        new = [end.entry for end in ends if end.entry.claim_id in self.coupons.keys() - before]
+        for entry in new:
+            if entry.value is not None and self.left()[entry.value] > 0:
+                self.worth[entry.claim_id] = entry.value
+        redrawn = {entry.claim_id for entry in new} - self.worth.keys()
+        for claim_id in redrawn:
+            value = self.drawn_instead(claim_id)
+            assert self.left()[value] > 0
+            self.worth[claim_id] = value
+        return [
+            end._replace(redrawn=self.worth[end.entry.claim_id]) if end.entry.claim_id in redrawn else end
+            for end in ends
+        ]
+
+    def left(self) -> Counter[int]:
+        """What no coupon is worth yet, of the pool."""
+        return (self.pool or Counter()) - Counter(self.worth.values())
 
     def _settle(self, entry: Entry) -> End:
         answer = self.answers().get((entry.user, entry.request))
@@ -168,4 +208,7 @@ class Books:
             gate.requests.setdefault((entry.user, entry.request), (entry.claim_id, "queued"))
             gate.claims.add(entry.claim_id)
         gate.pending = waiting
+        gate.pool = self.left()
+        # Below zero for what is gone, because Redis was rewound.
+        gate.pool.subtract(Counter(entry.value for entry in waiting if entry.value is not None))
         return gate

@@ -12,16 +12,25 @@ from tests.support.fault_client import HistoryHttp
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A template: its units, its limits, and its weight among all claims."""
+    """A template: its units, its limits, and its weight among all claims; with a budget, its amounts are random."""
 
     total: int
     weight: int
     per_user: int | None = None
     per_day: int | None = None
+    budget: int | None = None
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The fields that say what a coupon is worth; of random amounts many are alike."""
+        if self.budget is None:
+            return {"type": "cash", "amount": 500}
+        most = 2 * self.budget // self.total
+        return {"type": "random_amount", "pool": {"min": 1, "max": most, "budget": self.budget}}
 
 
 OFFERS = (
-    Offer(total=300, weight=40, per_user=1),
+    Offer(total=300, weight=40, per_user=1, budget=12_000),
     Offer(total=60, weight=10, per_user=2),
     Offer(total=50_000, weight=25, per_user=5, per_day=3),
     Offer(total=50_000, weight=25),
@@ -39,9 +48,8 @@ def _open(desk: HistoryHttp, offer: Offer, number: str) -> int:
     body: dict[str, Any] = {
         "template_no": number,
         "name": f"Fault {number}",
-        "type": "cash",
+        **offer.value,
         "currency": "CNY",
-        "amount": 500,
         "total_quantity": offer.total,
         "per_user_limit": offer.per_user,
         "per_user_daily_limit": offer.per_day,

@@ -7,13 +7,14 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from tests.support.claiming_model import Books, Gate
+from tests.support.pool import drawn, listed
 from tests.support.sale import Sale
 
-_TABLES = ("coupon_flow", "coupon", "outbox", "claim_rejection", "claim_set_aside", "coupon_template")
+_TABLES = ("coupon_flow", "coupon", "pool_value", "outbox", "claim_rejection", "claim_set_aside", "coupon_template")
 _ROWS = text("""
     SELECT jsonb_build_object(
-        'coupons', (SELECT coalesce(jsonb_object_agg(coupon_id, jsonb_build_array(user_id, request_id, claim_seq)),
-                                    '{}')
+        'coupons', (SELECT coalesce(jsonb_object_agg(coupon_id, jsonb_build_array(user_id, request_id, claim_seq,
+                                                                                  face_value_minor)), '{}')
                       FROM coupon),
         'rejections', (SELECT coalesce(jsonb_object_agg(claim_id, jsonb_build_array(user_id, request_id, claim_seq,
                                                                                     reason)), '{}')
@@ -49,7 +50,9 @@ def model_view(gate: Gate, books: Books) -> View:
             ("{}-{}".format(*entry.entry_id), *map(str, (entry.claim_id, entry.user, entry.request, entry.seq)))
             for entry in gate.pending
         ],
-        "coupons": {str(claim_id): list(row) for claim_id, row in books.coupons.items()},
+        "drawn": [entry.value for entry in gate.pending],
+        "listed": +gate.pool,
+        "coupons": {str(claim_id): [*row, books.worth.get(claim_id)] for claim_id, row in books.coupons.items()},
         "rejections": {str(claim_id): list(row) for claim_id, row in books.rejections.items()},
         "books": [
             rules.version,
@@ -88,6 +91,8 @@ def real_view(sale: Sale) -> View:
             (entry_id.decode(), *(fields[name].decode() for name in (b"c", b"u", b"r", b"s")))
             for entry_id, fields in pending
         ],
+        "drawn": drawn(sale),
+        "listed": listed(sale),
     } | rows
 
 

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from coupon_workers.claiming.gate_rules import GateRules
 from coupon_workers.claiming.key import BucketKeys, bucket_of
 
-NAMES = ("meta", "generation", "stock", "takers", "requests", "claims", "pending", "bell", "day_prefix", "rate_prefix")
+NAMES = (
+    "meta",
+    "generation",
+    "stock",
+    "takers",
+    "requests",
+    "claims",
+    "pending",
+    "bell",
+    "day_prefix",
+    "rate_prefix",
+    "pool",
+)
 
 
 def keys_of(keys: BucketKeys) -> list[str]:

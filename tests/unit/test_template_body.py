@@ -27,6 +27,7 @@ GOOD: dict[str, Any] = {
 }
 PERCENT = GOOD | {"type": "percent_off", "amount": None, "percent_off": 1500}
 POOL = {"min": 100, "max": 8800, "budget": 500_000, "distribution": "uniform"}
+TIERS = [{"min": 100, "max": 500, "weight": 90}, {"min": 501, "max": 8800, "weight": 10}]
 RANDOM = GOOD | {"type": "random_amount", "amount": None, "pool": POOL}
 FIXED = {"mode": "fixed", "from": "2026-11-11T00:00:00+08:00", "to": "2026-12-01T00:00:00+08:00"}
 
@@ -93,7 +94,9 @@ def test_integers_are_accepted_as_ids_and_kept_as_text() -> None:
         PERCENT | {"max_discount": 5000},
         GOOD | {"type": "cash", "threshold": 0},
         RANDOM,
-        RANDOM | {"pool": {"min": 5, "max": 5, "budget": 5000, "distribution": "tiered"}},
+        RANDOM | {"pool": {"min": 5, "max": 5, "budget": 5000, "distribution": "normal"}},
+        RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": TIERS}},
+        RANDOM | {"total_quantity": 1_000_000, "pool": POOL | {"budget": 100_000_000}},
         GOOD | {"validity": FIXED},
         GOOD | {"per_user_limit": None, "per_user_daily_limit": 3},
         GOOD | {"per_user_limit": 3, "per_user_daily_limit": 3},
@@ -210,6 +213,24 @@ BROKEN_RULES: list[tuple[str, dict[str, Any]]] = [
     ("pool.max", RANDOM | {"pool": POOL | {"max": 99}}),
     ("pool.budget", RANDOM | {"pool": POOL | {"budget": 99_999}}),
     ("pool.budget", RANDOM | {"pool": POOL | {"budget": 8_800_001}}),
+    ("pool.tiers", RANDOM | {"pool": POOL | {"distribution": "tiered"}}),
+    ("pool.tiers", RANDOM | {"pool": POOL | {"tiers": TIERS}}),
+    ("pool.tiers", RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": []}}),
+    ("pool.tiers", RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": "all"}}),
+    ("pool.tiers.1.min", RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": [TIERS[0], TIERS[0]]}}),
+    ("pool.tiers.0.min", RANDOM | {"pool": POOL | {"min": 101, "distribution": "tiered", "tiers": TIERS}}),
+    ("pool.tiers.1.max", RANDOM | {"pool": POOL | {"max": 8799, "distribution": "tiered", "tiers": TIERS}}),
+    ("pool.tiers.0.max", RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": [TIERS[0] | {"max": 99}]}}),
+    ("pool.tiers.0.weight", RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": [TIERS[0] | {"weight": 0}]}}),
+    (
+        "pool.tiers.0.weight",
+        RANDOM | {"pool": POOL | {"distribution": "tiered", "tiers": [TIERS[0] | {"weight": 1.5}]}},
+    ),
+    # 900 of the values sum to 90,000 at least, 100 to 50,100.
+    ("pool.budget", RANDOM | {"pool": POOL | {"budget": 140_099, "distribution": "tiered", "tiers": TIERS}}),
+    ("pool.budget", RANDOM | {"pool": POOL | {"budget": 1_330_001, "distribution": "tiered", "tiers": TIERS}}),
+    ("total_quantity", RANDOM | {"total_quantity": 1_000_001, "pool": POOL | {"budget": 200_000_000}}),
+    ("restock_on_revoke", RANDOM | {"restock_on_revoke": True}),
     ("pool.distribution", RANDOM | {"pool": POOL | {"distribution": "fair"}}),
     ("claim_end", GOOD | {"claim_end": GOOD["claim_start"]}),
     ("claim_end", GOOD | {"claim_end": "2036-11-13T00:00:00+08:00"}),

@@ -144,6 +144,38 @@ def test_a_claim_that_cannot_be_stored_ends_as_invalid() -> None:
     assert ("INVALID", True, "41 INVALID") == (verdict.reason, verdict.new, verdict.answer)
 
 
+def drew(claim_id: int, value: int | None) -> PendingClaim:
+    """A claim that has drawn a face value."""
+    return claim(claim_id, f"u{claim_id}", face_value=value)
+
+
+def test_what_claims_drew_is_theirs_as_often_as_the_pool_has_it() -> None:
+    """The next one that drew the same, because Redis was rewound, is drawn another; so is one that drew none."""
+    known = books(values_left=Counter({900: 2}))
+
+    verdicts = judge([drew(1, 900), drew(2, 900), drew(3, 900), drew(4, 700), drew(5, None)], known)
+
+    assert [False, False, True, True, True] == [verdict.redraw for verdict in verdicts]
+    assert [None] * 5 == reasons(verdicts)
+
+
+def test_a_rejected_claim_takes_no_value_from_those_behind_it() -> None:
+    """Nor is it drawn another."""
+    known = books(values_left=Counter({900: 1}), pause_epoch=1)
+
+    verdicts = judge([drew(1, 900), claim(2, "bob", epoch=1, face_value=900)], known)
+
+    assert ["PAUSED", None] == reasons(verdicts)
+    assert [False, False] == [verdict.redraw for verdict in verdicts]
+
+
+def test_without_a_pool_nothing_is_redrawn() -> None:
+    """Whatever the entry says."""
+    (verdict,) = judge([drew(1, 900)], books())
+
+    assert (None, False) == (verdict.reason, verdict.redraw)
+
+
 USERS = st.sampled_from(["ann", "bob", "cat"])
 
 
