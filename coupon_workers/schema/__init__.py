@@ -2,6 +2,7 @@
 
 from coupon_workers.schema.access import ApiKey, Idempotency
 from coupon_workers.schema.audience import AudienceFile, AudienceMember, BatchFailure, UserTag
+from coupon_workers.schema.audit_log import AuditLog
 from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
 from coupon_workers.schema.code import Code
@@ -11,6 +12,7 @@ from coupon_workers.schema.coupon_archive import ArchivePass, CouponArchive, Cou
 from coupon_workers.schema.coupon_flow import CouponFlow
 from coupon_workers.schema.coupon_order import CouponOrder
 from coupon_workers.schema.coupon_refund import CouponRefund
+from coupon_workers.schema.coupon_revocation import CouponRevocation
 from coupon_workers.schema.coupon_template import CouponTemplate
 from coupon_workers.schema.coupon_transfer import CouponTransfer
 from coupon_workers.schema.coupon_use import CouponUse
@@ -23,6 +25,7 @@ from coupon_workers.schema.order_statement import OrderStatement, OrderStatement
 from coupon_workers.schema.outbox import Outbox
 from coupon_workers.schema.reconciliation import ReconFinding, ReconRun, ReconRunFinding
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
+from coupon_workers.schema.template_approval import TemplateApproval
 from coupon_workers.schema.user_contact import UserContact
 from coupon_workers.schema.webhook import Webhook
 
@@ -31,6 +34,7 @@ __all__ = [
     "ArchivePass",
     "AudienceFile",
     "AudienceMember",
+    "AuditLog",
     "Base",
     "BatchFailure",
     "ClaimRejection",
@@ -44,6 +48,7 @@ __all__ = [
     "CouponFlowArchive",
     "CouponOrder",
     "CouponRefund",
+    "CouponRevocation",
     "CouponTemplate",
     "CouponTransfer",
     "CouponUse",
@@ -66,6 +71,7 @@ __all__ = [
     "ReconRun",
     "ReconRunFinding",
     "SchedulerLease",
+    "TemplateApproval",
     "UserContact",
     "UserTag",
     "Webhook",
