@@ -13,15 +13,18 @@ from sqlalchemy import text
 from coupon_workers.checking.report import check_all
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.gate import ClaimGate
+from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
+from coupon_workers.coupons import revocation
 from coupon_workers.coupons.revocation import ask_revocation, perform_revocation, sweep_revocations
 from coupon_workers.coupons.revocation_reading import RevocationAnswer, read_revocation
 from coupon_workers.coupons.single_revocation import revoke_coupon
 from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.runtime.services import Services
 from tests.conftest import PostBox
+from tests.support.crash import Crash
 from tests.support.template import insert_template, read_template
 
 
@@ -284,3 +287,30 @@ def test_anothers_coupon_is_not_found(services: Services) -> None:
 
     with pytest.raises(NotFound):
         revoke_coupon(services, "bob", _coupon(recall, "ann"), "x", "key-1")
+
+
+@pytest.mark.parametrize("point", ["revoke.before_commit", "revoke.after_commit"])
+def test_a_recall_that_dies_goes_on_where_it_stopped(
+    services: Services, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Each coupon is revoked once, and its unit goes back once; the sweep of the gates brings what Redis missed."""
+    recall = Recall(services, total_quantity=5)
+    recall.issue(*users(1, 5))
+    revocation_id = recall.ask()
+
+    def crash_point(name: str) -> None:
+        if name == point:
+            raise Crash(name)
+
+    for _ in range(3):
+        with monkeypatch.context() as patch, pytest.raises(Crash):
+            patch.setattr(revocation, "crash_point", crash_point)
+            perform_revocation(services, revocation_id, chunk=1)
+    perform_revocation(services, revocation_id, chunk=1)
+    sync_template(services, recall.template_id)
+
+    assert ("done", 5, 5) == tuple(
+        getattr(recall.read(revocation_id), name) for name in ("status", "revoked", "restocked")
+    )
+    assert (0, 5) == recall.books()
+    recall.assert_sound()
