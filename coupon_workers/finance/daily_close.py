@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import Connection, text
 
 from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.operator import SYSTEM, acting_operator
 from coupon_workers.audit.record import record
 from coupon_workers.errors import Conflict
 from coupon_workers.finance.business_day import day_span, last_day_over
@@ -49,7 +50,7 @@ def close_day(services: Services, day: date, operator: str) -> DayClose:
         if latest is None or latest.status != "closed":
             revision = latest.revision + 1 if latest else 1
             _freeze(connection, day, revision, operator, now)
-            if operator != SCHEDULE:
+            if acting_operator() is not SYSTEM:
                 record(connection, AuditAction.DAY_CLOSE, f"day:{day}", after={"revision": revision})
         return read_whole(connection, day)
 

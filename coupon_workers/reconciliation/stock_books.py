@@ -64,9 +64,9 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Counters, and what the rows come to; ``issued`` with archived ones by their counter, without restocked ones. ``takers`` sums the CRC-32
-    of each coupon's user: with it two lists of users are compared without being listed; None where it was not asked
-    for."""
+    """Counters, and what the rows come to; ``issued`` with archived ones by their counter, without restocked ones.
+    ``takers`` sums the CRC-32 of each coupon's user: with it two lists of users are compared without being listed; None
+    where it was not asked for."""
 
     counters: Counters
     issued: int

@@ -40,8 +40,8 @@ def patch_template(
 
     A change that needs a second person is put down as a whole, and its request answered; asked for again, the same
     request. Raises ``InvalidInput``, and ``Conflict``: ``NOT_PATCHABLE``, ``INVALID_STATUS``, ``TEMPLATE_NO_TAKEN``,
-    ``HAS_ARCHIVED``, ``APPROVAL_PENDING`` while the draft waits for approval, ``CHANGE_PENDING`` while another change does, and
-    ``BELOW_TAKEN`` for a total below what is issued, reserved and queued.
+    ``HAS_ARCHIVED``, ``APPROVAL_PENDING`` while the draft waits for approval, ``CHANGE_PENDING`` while another change
+    does, and ``BELOW_TAKEN`` for a total below what is issued, reserved and queued.
     """
     with transaction(services.engine) as connection:
         row = store.lock_template(connection, template_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
@@ -24,6 +25,8 @@ from tests.support.http_shop import Shop
 from tests.support.reconciling import ReconDesk, difference
 from web.auth import OPERATED, scopes_of
 from web.path_template import path_template
+
+PEPPER = SecretStr("a pepper of the tests, long enough for anybody")
 
 LOG = "/v1/audit-log"
 TEMPLATE = "/v1/templates/{template_id}"
@@ -50,6 +53,8 @@ AUDITED = {
     f"POST {BATCH}/pause": AuditAction.BATCH_PAUSE,
     f"POST {BATCH}/resume": AuditAction.BATCH_RESUME,
     f"POST {BATCH}/cancel": AuditAction.BATCH_CANCEL,
+    "POST /v1/code-batches": AuditAction.CODES_CREATE,
+    "POST /v1/code-batches/{code_batch_id}/revoke": AuditAction.CODES_REVOKE,
     "PUT /v1/users/{user_id}/tags": AuditAction.TAGS_SET,
     "POST /v1/ledger/adjustments": AuditAction.LEDGER_ADJUST,
     "POST /v1/daily-closes/{date}": AuditAction.DAY_CLOSE,
@@ -68,7 +73,7 @@ AUDITED = {
 }
 """Every write that a key of ``admin`` or ``ops`` opens, and the action by which the log tells of it."""
 
-EXEMPT: dict[str, str] = {}
+EXEMPT = {"POST /v1/codes/lookup": "a question, whose code is kept out of addresses; it writes nothing"}
 """Writes of operators that the log does not tell of, with the reason."""
 
 
@@ -91,7 +96,7 @@ class Office:
     """An operator who tries each write, after what has to be there before."""
 
     def __init__(self, services: Services, broker: redis.Redis) -> None:
-        self.shop = Shop(services, claim_rate=0, batch_approval_above=0, webhook_private=True)
+        self.shop = Shop(services, claim_rate=0, batch_approval_above=0, webhook_private=True, code_pepper=PEPPER)
         self.boss = self.shop.caller("admin", "ops")
         self.other = self.shop.caller("admin")
         self.desk = self.shop.desk
@@ -119,6 +124,10 @@ class Office:
         if status == "paused":
             self.other.ask("POST", f"/v1/batches/{batch_no}/pause").ok()
         return batch_no
+
+    def codes(self) -> dict[str, Any]:
+        """A batch of codes, as it is asked for."""
+        return {"template_id": self.desk.open(), "quantity": 2}
 
     def finding(self, repaired_by: str | None = None) -> str:
         """A finding that is open."""
@@ -198,6 +207,12 @@ def _attempts(office: Office) -> dict[str, Callable[[], tuple[str, Any]]]:
         f"POST {BATCH}/pause": lambda: (f"/v1/batches/{office.batch()}/pause", None),
         f"POST {BATCH}/resume": lambda: (f"/v1/batches/{office.batch('paused')}/resume", None),
         f"POST {BATCH}/cancel": lambda: (f"/v1/batches/{office.batch()}/cancel", None),
+        "POST /v1/code-batches": lambda: ("/v1/code-batches", office.codes()),
+        "POST /v1/code-batches/{code_batch_id}/revoke": lambda: (
+            f"/v1/code-batches/{office.other.ask('POST', '/v1/code-batches', office.codes()).ok(202)['code_batch_id']}"
+            "/revoke",
+            None,
+        ),
         "PUT /v1/users/{user_id}/tags": lambda: ("/v1/users/ann/tags", {"tags": ["vip"]}),
         "POST /v1/ledger/adjustments": lambda: (
             "/v1/ledger/adjustments",
