@@ -92,6 +92,10 @@ def test_every_write_of_operators_is_audited_or_exempt(shop: Shop) -> None:
     assert _writes(shop) == AUDITED.keys() | EXEMPT.keys()
 
 
+Attempt = tuple[str, Any]
+Attempts = dict[str, Callable[[], Attempt]]
+
+
 class Office:
     """An operator who tries each write, after what has to be there before."""
 
@@ -162,27 +166,14 @@ def _adjustment(coupon_no: str) -> dict[str, Any]:
     return {"reference": "t-1", "user_id": "ann", "order_no": "o1", "coupon_no": coupon_no, "amount": 5, "reason": "x"}
 
 
-def _attempts(office: Office) -> dict[str, Callable[[], tuple[str, Any]]]:
+def _of_templates(office: Office) -> Attempts:
     """For each write: what has to be there, then its address and body."""
     desk = office.desk
-    act = {name: lambda name=name: (f"/v1/templates/{desk.open()}/{name}", {}) for name in ("pause", "offline")}
 
-    def paused() -> tuple[str, Any]:
+    def paused() -> Attempt:
         template_id = desk.open()
         desk.act(template_id, "pause").ok()
         return f"/v1/templates/{template_id}/resume", None
-
-    def revoked_key() -> tuple[str, Any]:
-        body = {"name": "x", "scopes": ["storefront"]}
-        return f"/v1/api-keys/{office.other.ask('POST', '/v1/api-keys', body).ok(201)['key_id']}", None
-
-    def reopened() -> tuple[str, Any]:
-        office.other.ask("POST", "/v1/daily-closes/2026-01-02", {}).ok()
-        return "/v1/daily-closes/2026-01-02/reopen", {"reason": "late"}
-
-    def replayed() -> tuple[str, Any]:
-        webhook_id = office.webhook()
-        return f"/v1/webhooks/{webhook_id}/deliveries/{office.delivery(webhook_id)}/replay", None
 
     return {
         "POST /v1/templates": lambda: ("/v1/templates", template_body()),
@@ -192,9 +183,9 @@ def _attempts(office: Office) -> dict[str, Callable[[], tuple[str, Any]]]:
         f"POST {TEMPLATE}/approve": lambda: (f"/v1/templates/{office.waiting()}/approve", {}),
         f"POST {TEMPLATE}/reject": lambda: (f"/v1/templates/{office.waiting()}/reject", {"comment": "no"}),
         f"POST {TEMPLATE}/withdraw": lambda: (f"/v1/templates/{office.waiting()}/withdraw", {}),
-        f"POST {TEMPLATE}/pause": act["pause"],
+        f"POST {TEMPLATE}/pause": lambda: (f"/v1/templates/{desk.open()}/pause", None),
         f"POST {TEMPLATE}/resume": paused,
-        f"POST {TEMPLATE}/offline": act["offline"],
+        f"POST {TEMPLATE}/offline": lambda: (f"/v1/templates/{desk.open()}/offline", None),
         f"POST {TEMPLATE}/preheat": lambda: (f"/v1/templates/{desk.open()}/preheat", None),
         f"POST {TEMPLATE}/clone": lambda: (f"/v1/templates/{desk.draft()}/clone", None),
         f"POST {TEMPLATE}/revoke": lambda: (f"/v1/templates/{desk.open()}/revoke", {"reason": "wrong"}),
@@ -213,10 +204,29 @@ def _attempts(office: Office) -> dict[str, Callable[[], tuple[str, Any]]]:
             "/revoke",
             None,
         ),
+    }
+
+
+def _of_the_back_office(office: Office) -> Attempts:
+    """The others."""
+
+    def revoked_key() -> Attempt:
+        body = {"name": "x", "scopes": ["storefront"]}
+        return f"/v1/api-keys/{office.other.ask('POST', '/v1/api-keys', body).ok(201)['key_id']}", None
+
+    def reopened() -> Attempt:
+        office.other.ask("POST", "/v1/daily-closes/2026-01-02", {}).ok()
+        return "/v1/daily-closes/2026-01-02/reopen", {"reason": "late"}
+
+    def replayed() -> Attempt:
+        webhook_id = office.webhook()
+        return f"/v1/webhooks/{webhook_id}/deliveries/{office.delivery(webhook_id)}/replay", None
+
+    return {
         "PUT /v1/users/{user_id}/tags": lambda: ("/v1/users/ann/tags", {"tags": ["vip"]}),
         "POST /v1/ledger/adjustments": lambda: (
             "/v1/ledger/adjustments",
-            _adjustment(office.coupon(desk.open())),
+            _adjustment(office.coupon(office.desk.open())),
         ),
         "POST /v1/daily-closes/{date}": lambda: ("/v1/daily-closes/2026-01-02", {}),
         "POST /v1/daily-closes/{date}/reopen": reopened,
@@ -256,7 +266,7 @@ def _log(reader: Caller, query: str = "") -> list[dict[str, Any]]:
 def test_a_write_leaves_one_row_with_who_and_what(office: Office, operation: str) -> None:
     """With the key and the id of the request; once, though it is sent again under its key; and without a secret."""
     method = operation.partition(" ")[0]
-    path, body = _attempts(office)[operation]()
+    path, body = (_of_templates(office) | _of_the_back_office(office))[operation]()
     known = len(_log(office.other))
 
     answer = office.boss.ask(method, path, body, Idempotency_Key="k", X_Request_Id="req-1")
