@@ -38,6 +38,7 @@ from actors import (  # noqa: E402 - after the broker is set
     reconcile,
     relay_outbox,
     release_overdue_locks,
+    revoke_coupons,
     run_reconciliation,
     settle_claims,
     settle_order_events,
@@ -46,6 +47,7 @@ from actors import (  # noqa: E402 - after the broker is set
     sweep_codes,
     sweep_gates,
     sweep_reconciliations,
+    sweep_revocations,
     warn_of_expiry,
 )
 
@@ -62,6 +64,7 @@ __all__ = [
     "reconcile",
     "relay_outbox",
     "release_overdue_locks",
+    "revoke_coupons",
     "run_reconciliation",
     "settle_claims",
     "settle_order_events",
@@ -70,5 +73,6 @@ __all__ = [
     "sweep_codes",
     "sweep_gates",
     "sweep_reconciliations",
+    "sweep_revocations",
     "warn_of_expiry",
 ]

@@ -10,6 +10,8 @@ from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.kept_wallets import KeptWallets
 from web import (
+    approvals_api,
+    audit_api,
     batches_api,
     books_api,
     claim_center_api,
@@ -25,6 +27,7 @@ from web import (
     queues_api,
     reader,
     reconciliations_api,
+    revocations_api,
     tags_api,
     templates_api,
     wallet_api,
@@ -41,6 +44,7 @@ from web.request_frame import RequestFrame
 
 BLUEPRINTS = (
     templates_api.api,
+    approvals_api.api,
     claims_api.api,
     claim_center_api.api,
     wallet_api.api,
@@ -57,7 +61,9 @@ BLUEPRINTS = (
     codes_api.api,
     books_api.api,
     reconciliations_api.api,
+    revocations_api.api,
     tags_api.api,
+    audit_api.api,
 )
 
 

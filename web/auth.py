@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 from flask import Flask, request
 
-from coupon_workers.access.principal import SCOPES, Principal
+from coupon_workers.access.principal import SCOPES, Principal, Scope
 from coupon_workers.access.signature import SignatureError, check_signature
+from coupon_workers.audit.operator import Operator, acting_as
 from web.context import PRINCIPAL, Web, web_of
 from web.problem import ProblemError
+from web.request_frame import REQUEST_ID
 from web.upload import body_hash
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -24,6 +26,9 @@ View = TypeVar("View", bound=Callable[..., Any])
 SCOPES_OF_VIEW = "__required_scopes__"
 
 CHALLENGE = 'Bearer realm="coupon-workers"'
+
+OPERATED = frozenset({Scope.ADMIN, Scope.OPS})
+"""Scopes whose writes are in the audit log."""
 
 
 def require(*scopes: str) -> Callable[[View], View]:
@@ -67,6 +72,8 @@ def guard_views(app: Flask) -> None:
 
 
 def _guarded(view: Callable[..., Any], scopes: frozenset[str], web: Web) -> Callable[..., Any]:
+    operated = not scopes.isdisjoint(OPERATED)
+
     @wraps(view)
     def guarded(**arguments: Any) -> Any:
         environ = request.environ
@@ -75,7 +82,10 @@ def _guarded(view: Callable[..., Any], scopes: frozenset[str], web: Web) -> Call
             needed = " or ".join(sorted(scopes))
             raise ProblemError(403, "FORBIDDEN", f"this needs a key with the scope {needed}", scopes=sorted(scopes))
         environ[PRINCIPAL] = caller
-        return view(**arguments)
+        if not operated:
+            return view(**arguments)
+        with acting_as(Operator(caller.key_id, caller.name, environ.get(REQUEST_ID))):
+            return view(**arguments)
 
     return guarded
 

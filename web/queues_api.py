@@ -8,13 +8,9 @@ from typing import Any
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel
 
+from coupon_workers.audit import dead_letter_desk as desk
 from coupon_workers.runtime.clock import rfc3339, to_ms
-from coupon_workers.runtime.dead_letter import (
-    DeadLetter,
-    discard_dead_letter,
-    list_dead_letters,
-    replay_dead_letter,
-)
+from coupon_workers.runtime.dead_letter import DeadLetter, list_dead_letters
 from coupon_workers.runtime.queue_depth import PendingDepth, pending_depths
 from web.auth import require
 from web.context import services, web_of_app
@@ -115,7 +111,7 @@ def get_dead_letters(query: PageQuery) -> Any:
 @idempotent
 def post_replay(path: DeadLetterPath) -> Any:
     """Back to its queue, as new. Asked twice it is sent once: the second time there is no such dead letter."""
-    replay_dead_letter(web_of_app().queues.redis, path.message_id)
+    desk.replay(services().engine, web_of_app().queues.redis, path.message_id)
     return {"id": path.message_id, "status": "replayed"}
 
 
@@ -124,7 +120,7 @@ def post_replay(path: DeadLetterPath) -> Any:
 @idempotent
 def post_discard(path: DeadLetterPath) -> Any:
     """For good. The second time there is no such dead letter."""
-    discard_dead_letter(web_of_app().queues.redis, path.message_id)
+    desk.discard(services().engine, web_of_app().queues.redis, path.message_id)
     return {"id": path.message_id, "status": "discarded"}
 
 

@@ -7,10 +7,12 @@ from typing import Any
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, Field
 
+from coupon_workers.approval.reading import ApprovalAnswer
 from coupon_workers.templates import template_desk as desk
 from coupon_workers.templates import template_reading as reading
 from coupon_workers.templates.template import TemplateBody
 from coupon_workers.templates.template_answer import PreheatAnswer, TemplateAnswer, TemplatePage, TemplateStats
+from coupon_workers.templates.template_change import patch_template as change_template
 from coupon_workers.templates.template_patch import TemplatePatch
 from coupon_workers.templates.template_status import TemplateStatus
 from web.auth import require
@@ -73,16 +75,22 @@ def get_template(path: TemplatePath) -> Json:
     return _json(reading.read_one(services(), path.number))
 
 
-@api.patch("/v1/templates/<template_id>", summary="Change a template", responses={200: TemplateAnswer})
+@api.patch(
+    "/v1/templates/<template_id>",
+    summary="Change a template",
+    responses={200: TemplateAnswer, 202: ApprovalAnswer},
+)
 @require("admin")
 @idempotent
-def patch_template(path: TemplatePath, body: TemplatePatch) -> Json:
+def patch_template(path: TemplatePath, body: TemplatePatch) -> tuple[Json, int]:
     """A draft: anything. Later: name, total_quantity, claim_end, notify; other fields as they are.
 
-    A field takes the place of the stored one as a whole. 409 `NOT_PATCHABLE` with the fields, `BELOW_TAKEN` for a
-    total below what is issued, reserved and queued, `TEMPLATE_NO_TAKEN`.
+    A field takes the place of the stored one as a whole. 202 with the request for approval, and nothing changed, when
+    more units or a later end need a second person. 409 `NOT_PATCHABLE` with the fields, `BELOW_TAKEN` for a total below
+    what is issued, reserved and queued, `APPROVAL_PENDING`, `CHANGE_PENDING`, `TEMPLATE_NO_TAKEN`.
     """
-    return _json(desk.patch_template(services(), path.number, body.root))
+    answer = change_template(services(), path.number, body.root, principal().key_id)
+    return _json(answer), 202 if isinstance(answer, ApprovalAnswer) else 200
 
 
 @api.delete("/v1/templates/<template_id>", summary="Archive a template", responses={200: TemplateAnswer})
@@ -97,8 +105,8 @@ def delete_template(path: TemplatePath) -> Json:
 @require("admin")
 @idempotent
 def publish_template(path: TemplatePath) -> Json:
-    """To scheduled or active by the clock, and preheated; to pending_approval where approval is required."""
-    return _json(desk.publish_template(services(), path.number))
+    """To scheduled or active by the clock, and preheated; to pending_approval where a second person is needed."""
+    return _json(desk.publish_template(services(), path.number, principal().key_id))
 
 
 @api.post("/v1/templates/<template_id>/pause", summary="Pause claiming", responses={200: TemplateAnswer})

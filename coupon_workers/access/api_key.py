@@ -15,6 +15,8 @@ from sqlalchemy import Engine, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from coupon_workers.access.principal import SCOPES, Principal
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.runtime.database import transaction
 from coupon_workers.schema import ApiKey
@@ -72,6 +74,8 @@ def create_key(engine: Engine, *, name: str, scopes: Iterable[str], signed: bool
     row = {"key_id": key_id, "name": name, "key_hash": hash_of(key), "scopes": list(wanted), "signed": signed}
     with transaction(engine) as connection:
         made = connection.execute(insert(ApiKey).values(row).returning(*_COLUMNS)).one()
+        facts = {"name": name, "scopes": wanted, "signed": signed}
+        record(connection, AuditAction.API_KEY_CREATE, f"api_key:{key_id}", after=facts)
     return NewKey(key, _record(made))
 
 
@@ -93,9 +97,11 @@ def revoke_key(engine: Engine, key_id: str) -> KeyRecord:
     Raises ``NotFound`` ``API_KEY_NOT_FOUND``, ``StoreUnavailable``.
     """
     with transaction(engine) as connection:
-        connection.execute(
+        ended = connection.execute(
             update(ApiKey).where(ApiKey.key_id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=func.now())
         )
+        if ended.rowcount:
+            record(connection, AuditAction.API_KEY_REVOKE, f"api_key:{key_id}")
         row = connection.execute(select(*_COLUMNS).where(ApiKey.key_id == key_id)).one_or_none()
     if row is None:
         raise NotFound("API_KEY_NOT_FOUND", "there is no such key")

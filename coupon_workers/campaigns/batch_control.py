@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch import OPEN, BatchStatus, Row, hold_batch, read_batch, wrong_status
 from coupon_workers.campaigns.reservation import end_batch
 from coupon_workers.claiming.gate_sync import sync_template
@@ -41,6 +43,7 @@ def approve_batch(services: Services, batch_id: int, operator: str) -> Row:
                 raise Conflict("OWN_BATCH", "a batch is approved by another key than the one that made it")
             named = {"batch_id": batch_id, "operator": operator, "now": services.clock()}
             connection.execute(_APPROVE, named)
+            record(connection, AuditAction.BATCH_APPROVE, f"batch:{batch_id}", after={"users": batch["audience_count"]})
     _send(services, [sweep_batches()])
     return _read(services, batch_id)
 
@@ -54,6 +57,7 @@ def pause_batch(services: Services, batch_id: int, operator: str) -> Row:
         if batch["status"] != BatchStatus.PAUSED:
             named = {"batch_id": batch_id, "status": "paused", "reason": f"paused by {operator}"}
             connection.execute(_MOVE, named | {"now": services.clock()})
+            _record_move(connection, AuditAction.BATCH_PAUSE, batch, BatchStatus.PAUSED)
     return _read(services, batch_id)
 
 
@@ -67,6 +71,7 @@ def resume_batch(services: Services, batch_id: int, operator: str) -> Row:
             status = BatchStatus.READY if batch["started_at"] is None else BatchStatus.RUNNING
             named = {"batch_id": batch_id, "status": str(status), "reason": None, "now": services.clock()}
             connection.execute(_MOVE, named)
+            _record_move(connection, AuditAction.BATCH_RESUME, batch, status)
     wake_batch(services, batch_id)
     log.info("batch resumed", batch_id=batch_id, operator=operator)
     return _read(services, batch_id)
@@ -79,6 +84,8 @@ def cancel_batch(services: Services, batch_id: int, operator: str) -> Row:
         if batch["status"] not in (*OPEN, BatchStatus.CANCELLED):
             raise wrong_status(batch, "cannot be cancelled")
         end_batch(connection, batch_id, BatchStatus.CANCELLED, f"cancelled by {operator}", services.clock())
+        if batch["status"] != BatchStatus.CANCELLED:
+            _record_move(connection, AuditAction.BATCH_CANCEL, batch, BatchStatus.CANCELLED)
     tell_gate(services, batch["template_id"])
     return _read(services, batch_id)
 
@@ -96,6 +103,11 @@ def tell_gate(services: Services, template_id: int) -> None:
         sync_template(services, template_id)
     except StoreUnavailable as error:
         log.warning("the gate learns of a reservation later", template_id=template_id, error=str(error))
+
+
+def _record_move(connection: Connection, action: AuditAction, batch: Row, status: BatchStatus) -> None:
+    facts = {"status": batch["status"]}, {"status": status}
+    record(connection, action, f"batch:{batch['batch_id']}", before=facts[0], after=facts[1])
 
 
 def _send(services: Services, tasks: Iterable[Task]) -> None:

@@ -11,6 +11,8 @@ from typing import BinaryIO
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.audience import Audience
 from coupon_workers.campaigns.batch import BatchPolicy, batch_no
 from coupon_workers.campaigns.tag_expression import read_tag_expression
@@ -95,8 +97,10 @@ def _store(services: Services, batch: NewBatch, content: BinaryIO | None, operat
         now = services.clock()
         _check_template(read_template(connection, batch.template_id), batch, now)
         row = insert(IssueBatch).values(_columns(batch, operator, now)).on_conflict_do_nothing()
-        if connection.execute(row).rowcount == 1 and content is not None:
-            _store_file(connection, batch.batch_id, content)
+        if connection.execute(row).rowcount == 1:
+            if content is not None:
+                _store_file(connection, batch.batch_id, content)
+            record(connection, AuditAction.BATCH_CREATE, f"batch:{batch.batch_id}", after=_facts(batch))
     return "staging"
 
 
@@ -112,6 +116,17 @@ def _columns(batch: NewBatch, operator: str, now: datetime) -> dict[str, object]
         "created_by": operator,
         "created_at": now,
         "updated_at": now,
+    }
+
+
+def _facts(batch: NewBatch) -> dict[str, object]:
+    return {
+        "template_id": str(batch.template_id),
+        "name": batch.name,
+        "policy": batch.policy,
+        "tags": batch.tags,
+        "file_name": stored_name(batch.file_name),
+        "start_at": batch.start_at,
     }
 
 

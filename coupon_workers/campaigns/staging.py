@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from sqlalchemy import Connection, column, insert, literal, select, table, text
 
+from coupon_workers.approval.budget import above_budget, worst_cost_of
 from coupon_workers.campaigns.audience import Audience
 from coupon_workers.campaigns.batch import BatchStatus, Row, read_batch
 from coupon_workers.campaigns.copy_in import copy_in
@@ -24,6 +25,7 @@ from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.templates.template_store import read_template
 
 SHARD_MEMBERS = 10_000
 """Users of a shard, about: a few steps, so that small batches get their turn between those of big ones."""
@@ -199,14 +201,13 @@ def _note(
     services: Services, connection: Connection, batch_id: int, count: StagedCount, shards: int, now: datetime
 ) -> None:
     """Write the counts, and hold the batch from here on: who ends it has come first, or waits for the commit."""
-    above = services.settings.batch_approval_above
     counted = connection.execute(
         _COUNT,
         {
             "batch_id": batch_id,
             "status": BatchStatus.READY if count.audience else BatchStatus.STAGING,
             "shards": shards,
-            "needs_approval": above is not None and count.audience > above,
+            "needs_approval": _needs_approval(services, connection, batch_id, count.audience),
             "rows": count.rows,
             "invalid": count.invalid,
             "blank": count.blank,
@@ -217,6 +218,15 @@ def _note(
     )
     if counted.rowcount != 1:
         raise Overtaken("the batch was ended while it was staged")
+
+
+def _needs_approval(services: Services, connection: Connection, batch_id: int, users: int) -> bool:
+    """Whether so many users are too many, or their coupons may cost too much, for one person to decide."""
+    above = services.settings.batch_approval_above
+    if above is not None and users > above:
+        return True
+    template = read_template(connection, read_batch(connection, batch_id)["template_id"])
+    return above_budget(services.settings, template["currency"], worst_cost_of(template, users))
 
 
 def _fail(services: Services, connection: Connection, batch_id: int, reason: str) -> None:

@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.audience_batch import InvalidRow
 from coupon_workers.campaigns.audience_text import read_blocks
 from coupon_workers.campaigns.copy_in import copy_in
@@ -79,6 +81,8 @@ def import_tags(services: Services, stream: BinaryIO) -> TagCount:
             valid, invalid, blank = valid + len(rows.valid), invalid + len(rows.invalid), blank + rows.blank
             named += rows.invalid[: INVALID_NAMED - len(named)]
         added = connection.execute(_ADD).rowcount
+        if added:
+            record(connection, AuditAction.TAGS_IMPORT, "tags", after={"rows": valid + invalid, "added": added})
     return TagCount(valid + invalid, added, invalid, blank, tuple(named))
 
 
@@ -94,9 +98,14 @@ def put_tags(services: Services, user_id: str, tags: Iterable[str]) -> list[str]
         connection.execute(
             text("SELECT pg_advisory_xact_lock(:kind, hashtext(:user_id))"), {"kind": _KIND, "user_id": user_id}
         )
+        before = _tags_of(connection, user_id)
         connection.execute(_PUT, {"user_id": user_id, "tags": wanted})
         connection.execute(_REMOVE, {"user_id": user_id, "tags": wanted})
-        return _tags_of(connection, user_id)
+        after = _tags_of(connection, user_id)
+        if after != before:
+            facts = {"tags": before}, {"tags": after}
+            record(connection, AuditAction.TAGS_SET, f"user:{user_id}", before=facts[0], after=facts[1])
+        return after
 
 
 def read_tags(services: Services, user_id: str) -> list[str]:

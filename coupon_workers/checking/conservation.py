@@ -21,7 +21,8 @@ RULE = "conservation"
 Buckets = Mapping[int, Sequence[BucketKeys]]
 
 _BOOKS = text("""
-    SELECT template_id, total_quantity, reserved_quantity, bucket_count, issued + archived_quantity AS issued
+    SELECT template_id, total_quantity, reserved_quantity, bucket_count,
+           issued + archived_quantity - restocked_quantity AS issued
       FROM coupon_template
       JOIN LATERAL (SELECT count(*) AS issued FROM coupon c
                      WHERE c.template_id = coupon_template.template_id AND c.source <> 'transfer')

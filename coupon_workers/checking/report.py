@@ -31,6 +31,7 @@ from coupon_workers.checking.pool_values import pool_values
 from coupon_workers.checking.refund_money import refund_money
 from coupon_workers.checking.rejected_count import rejected_count
 from coupon_workers.checking.request_memory import request_memory
+from coupon_workers.checking.restocked_count import restocked_count
 from coupon_workers.checking.taker_count import taker_count
 from coupon_workers.checking.transfer_link import transfer_link
 from coupon_workers.checking.use_history import use_history
@@ -85,6 +86,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
     return (
         Invariant("never_over_issued", "issued rows <= total, per template", never_over_issued),
         Invariant("issued_count", "issued_quantity = coupon rows", issued_count),
+        Invariant("restocked_count", "units of revoked coupons went back once", restocked_count),
         Invariant("rejected_count", "rejected_quantity = rejection rows", rejected_count),
         Invariant("user_limit", "coupons <= limit, per user and template", user_limit),
         Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),

@@ -24,8 +24,8 @@ _GATE_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class GateRules:
-    """A template as the gate sees it, at one version. ``total`` is what claims may take: without what is set aside for
-    others and what was ``granted`` out of that."""
+    """A template as the gate sees it, at one version. ``total`` is what claims may take: with what revoked coupons gave
+    back, without what is set aside for others and what was ``granted`` out of that."""
 
     template_id: int
     version: int
@@ -82,7 +82,7 @@ def gate_rules_of(row: dict[str, Any]) -> GateRules:
     return GateRules(
         template_id=row["template_id"],
         version=row["version"],
-        total=row["total_quantity"] - row["reserved_quantity"] - row["granted_quantity"],
+        total=row["total_quantity"] + row["restocked_quantity"] - row["reserved_quantity"] - row["granted_quantity"],
         granted=row["granted_quantity"],
         status=row["status"],
         claim_start=row["claim_start"],

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from coupon_workers.audit.operator import COMMAND_LINE, acting_as
 from coupon_workers.errors import CouponWorkersError, SettingsError
 from coupon_workers.runtime.unknown_setting import untold_unknown_settings
 
@@ -62,7 +63,8 @@ class LazyGroup(click.Group):
         for sentence in untold_unknown_settings():
             click.echo(f"Warning: {sentence}", err=True)
         try:
-            return super().invoke(ctx)
+            with acting_as(COMMAND_LINE):
+                return super().invoke(ctx)
         except CouponWorkersError as error:
             failure = _BadSetting if isinstance(error, SettingsError) else click.ClickException
             raise failure(" ".join(str(error).split())) from None

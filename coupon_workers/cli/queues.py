@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 import click
+import redis
 from rich.console import Console
 from rich.table import Column, Table
+from sqlalchemy import Engine
 
-from coupon_workers.cli.connect import BROKER, STOCK, cli_settings
+from coupon_workers.audit import dead_letter_desk as desk
+from coupon_workers.cli.connect import BROKER, DATABASE, STOCK, cli_settings
 from coupon_workers.runtime.broker_queues import BrokerQueues, QueueDepth
 from coupon_workers.runtime.clock import rfc3339
-from coupon_workers.runtime.dead_letter import discard_dead_letter, list_dead_letters, replay_dead_letter
+from coupon_workers.runtime.database import make_engine
+from coupon_workers.runtime.dead_letter import list_dead_letters
 from coupon_workers.runtime.queue_depth import PendingDepth, pending_depths
 from coupon_workers.runtime.redis_client import make_redis
 
@@ -77,7 +81,7 @@ def list_() -> None:
 @click.argument("message_id")
 def replay(message_id: str) -> None:
     """Send it to its queue again, as new."""
-    replay_dead_letter(BrokerQueues(cli_settings(BROKER)).redis, message_id)
+    _decide(desk.replay, message_id)
     click.echo(f"{message_id} sent again", err=True)
 
 
@@ -85,8 +89,17 @@ def replay(message_id: str) -> None:
 @click.argument("message_id")
 def discard(message_id: str) -> None:
     """Throw it away for good."""
-    discard_dead_letter(BrokerQueues(cli_settings(BROKER)).redis, message_id)
+    _decide(desk.discard, message_id)
     click.echo(f"{message_id} discarded", err=True)
+
+
+def _decide(decide: Callable[[Engine, redis.Redis, str], None], message_id: str) -> None:
+    settings = cli_settings(DATABASE, BROKER)
+    engine = make_engine(settings)
+    try:
+        decide(engine, BrokerQueues(settings).redis, message_id)
+    finally:
+        engine.dispose()
 
 
 def _age(age_ms: int | None) -> str:

@@ -9,6 +9,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch_control import tell_gate
 from coupon_workers.codes.code_batch import ALIVE, CodeBatchStatus, hold_code_batch
 from coupon_workers.errors import Conflict
@@ -48,7 +50,10 @@ def revoke_code_batch(services: Services, code_batch_id: int, operator: str) -> 
         if batch["status"] not in (*ALIVE, CodeBatchStatus.REVOKED):
             detail = f"a batch of codes that is {batch['status']} cannot be revoked"
             raise Conflict("INVALID_STATUS", detail, current_status=batch["status"])
-        end_code_batch(connection, code_batch_id, CodeBatchStatus.REVOKED, operator, services.clock())
+        if end_code_batch(connection, code_batch_id, CodeBatchStatus.REVOKED, operator, services.clock()):
+            facts = {"status": batch["status"]}, {"status": CodeBatchStatus.REVOKED}
+            subject = f"code_batch:{code_batch_id}"
+            record(connection, AuditAction.CODES_REVOKE, subject, before=facts[0], after=facts[1])
     tell_gate(services, batch["template_id"])
 
 

@@ -13,6 +13,8 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.codes.code_batch import CodeBatchStatus, ExportState, Row, hold_code_batch
 from coupon_workers.codes.export_seal import ExportSeal
 from coupon_workers.codes.pepper_ring import pepper_ring
@@ -77,6 +79,7 @@ def fetch_codes(services: Services, code_batch_id: int, operator: str) -> Downlo
         if batch["fetch_until"] is not None and batch["fetch_until"] > now:
             until = rfc3339(batch["fetch_until"])
             raise Conflict("FETCH_IN_PROGRESS", "the codes are being fetched by somebody else", until=until)
+        record(connection, AuditAction.CODES_FETCH, f"code_batch:{code_batch_id}")
         seal = ExportSeal(pepper_ring(services.settings).find(batch["pepper_id"]), code_batch_id)
         named = {"code_batch_id": code_batch_id, "token": token, "until": now + LEASE}
         parts = connection.execute(_LEASE, named).scalar_one()

@@ -8,6 +8,8 @@ from datetime import datetime
 from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch_control import tell_gate
 from coupon_workers.campaigns.reservation import free_units
 from coupon_workers.codes.code_form import CodeForm
@@ -65,6 +67,8 @@ def create_code_batch(services: Services, batch: NewCodeBatch, operator: str) ->
             _check(connection, template, batch, now)
             _reserve(services, connection, batch, now)
             connection.execute(insert(CodeBatch).values(_columns(batch, pepper_id, operator, now)))
+            facts = {"template_id": str(batch.template_id), "quantity": batch.quantity, "channel": batch.channel}
+            record(connection, AuditAction.CODES_CREATE, f"code_batch:{batch.code_batch_id}", after=facts)
     tell_gate(services, batch.template_id)
     _have_it_generated(services, batch.code_batch_id)
 

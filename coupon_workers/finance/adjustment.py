@@ -14,6 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.finance.daily_close import hold_open_day
 from coupon_workers.finance.ledger_reading import LedgerAnswer, ledger_answer
@@ -62,7 +64,11 @@ class Adjustment:
 def book_adjustment(services: Services, adjustment: Adjustment, operator: str) -> LedgerAnswer:
     """Book it in a transaction of its own; see ``book``. Raises ``StoreUnavailable``, too."""
     with transaction(services.engine) as connection:
+        known = _booked(connection, adjustment) is not None
         entry = book(connection, services.clock(), adjustment, operator)
+        if not known:
+            facts = asdict(adjustment) | {"coupon_id": str(adjustment.coupon_id)}
+            record(connection, AuditAction.LEDGER_ADJUST, f"ledger_entry:{entry['entry_id']}", after=facts)
     log.info("adjustment_booked", reference=adjustment.reference, entry=entry["entry_id"], by=operator)
     return ledger_answer(entry)
 

@@ -6,6 +6,9 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.operator import SYSTEM, acting_operator
+from coupon_workers.audit.record import record
 from coupon_workers.errors import Conflict
 from coupon_workers.finance.business_day import day_span, last_day_over
 from coupon_workers.finance.close_reading import DayClose, read_latest, read_whole
@@ -45,7 +48,10 @@ def close_day(services: Services, day: date, operator: str) -> DayClose:
         connection.execute(_ALONE, {"day": day})
         latest = read_latest(connection, day)
         if latest is None or latest.status != "closed":
-            _freeze(connection, day, latest.revision + 1 if latest else 1, operator, now)
+            revision = latest.revision + 1 if latest else 1
+            _freeze(connection, day, revision, operator, now)
+            if acting_operator() is not SYSTEM:
+                record(connection, AuditAction.DAY_CLOSE, f"day:{day}", after={"revision": revision})
         return read_whole(connection, day)
 
 
@@ -62,6 +68,8 @@ def reopen_day(services: Services, day: date, operator: str, reason: str) -> Day
         whole = read_whole(connection, day)
         if not moved:
             raise Conflict("DAY_NOT_CLOSED", f"{day} was opened again, and has not been closed since")
+        facts = {"revision": whole.revision, "reason": reason}
+        record(connection, AuditAction.DAY_REOPEN, f"day:{day}", after=facts)
     log.info("day_reopened", day=str(day), revision=whole.revision, by=operator)
     return whole
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.notify.delivery_lease import message_id
 from coupon_workers.notify.target import end_pause, webhook_target
@@ -102,12 +104,14 @@ def replay_delivery(services: Services, webhook_id: int, delivery_id: int) -> De
         if not rows:
             raise NotFound("DELIVERY_NOT_FOUND", "this webhook has no such delivery")
         end_pause(connection, target)
-        [record] = _records(connection, rows)
+        [replayed] = _records(connection, rows)
+        facts = {"webhook_id": str(webhook_id), "event": replayed.event}
+        record(connection, AuditAction.DELIVERY_REPLAY, f"delivery:{delivery_id}", after=facts)
     try:
         services.post.send(deliver_messages(target))
     except StoreUnavailable as error:
         log.warning("delivery not woken, the next run of the job does", target=target, error=str(error))
-    return record
+    return replayed
 
 
 def _records(connection: Connection, rows: Any) -> list[DeliveryRecord]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.notify.webhook_url import url_problem
 from coupon_workers.runtime.database import transaction
@@ -74,7 +76,7 @@ def create_webhook(
         "now": services.clock(),
     }
     with transaction(services.engine) as connection:
-        connection.execute(
+        inserted = connection.execute(
             text(
                 "INSERT INTO webhook (webhook_id, url, secret, events, description, created_by, created_at)"
                 " VALUES (:webhook_id, :url, :secret, CAST(:events AS text[]), :description, :created_by, :now)"
@@ -84,6 +86,10 @@ def create_webhook(
         )
         made = connection.execute(text(f"SELECT secret, {_COLUMNS} FROM webhook WHERE webhook_id = :webhook_id"), row)
         found = made.one()
+        if inserted.rowcount:
+            # The query of an address may hold what opens the receiver.
+            facts = {"url": url.partition("?")[0], "events": row["events"], "description": description}
+            record(connection, AuditAction.WEBHOOK_CREATE, f"webhook:{webhook_id}", after=facts)
     return NewWebhook(found.secret, _record(found))
 
 
@@ -111,7 +117,8 @@ def end_webhook(services: Services, webhook_id: int, reason: str) -> WebhookReco
     Raises ``NotFound`` ``WEBHOOK_NOT_FOUND``, ``StoreUnavailable``.
     """
     with transaction(services.engine) as connection:
-        disable(connection, webhook_id, reason, services.clock())
+        if disable(connection, webhook_id, reason, services.clock()):
+            record(connection, AuditAction.WEBHOOK_END, f"webhook:{webhook_id}", after={"reason": reason})
         return read_webhook(connection, webhook_id)
 
 
@@ -121,8 +128,8 @@ def hold_webhook(connection: Connection, webhook_id: int | None) -> None:
     connection.execute(query, {"webhook_id": webhook_id})
 
 
-def disable(connection: Connection, webhook_id: int, reason: str, now: datetime) -> None:
-    """End a webhook within the caller's transaction, and discard what is on its way to it."""
+def disable(connection: Connection, webhook_id: int, reason: str, now: datetime) -> bool:
+    """End a webhook within the caller's transaction, and discard what is on its way to it; whether it was at work."""
     ended = connection.execute(
         text(
             "UPDATE webhook SET disabled_at = :now, disabled_reason = :reason"
@@ -132,6 +139,7 @@ def disable(connection: Connection, webhook_id: int, reason: str, now: datetime)
     )
     if ended.rowcount:
         discard_pending(connection, webhook_id, reason, now)
+    return bool(ended.rowcount)
 
 
 def discard_pending(connection: Connection, webhook_id: int, reason: str, now: datetime) -> int:

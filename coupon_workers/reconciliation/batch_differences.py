@@ -42,7 +42,8 @@ _BATCHES = text("""
      ORDER BY b.batch_id
 """)
 _TEMPLATES = text("""
-    SELECT template_id, total_quantity, issued_quantity, reserved_quantity, granted_quantity, archived_granted_quantity
+    SELECT template_id, total_quantity, issued_quantity, reserved_quantity, granted_quantity, archived_granted_quantity,
+           restocked_quantity
       FROM coupon_template WHERE created_at <= :as_of ORDER BY template_id
 """)
 
@@ -124,7 +125,8 @@ class _Case:
         return found
 
     def _counter(self, name: str, row: Any, counter: int, rows: int) -> Difference:
-        fits = rows <= (row.total_quantity - row.issued_quantity if name == "reserved" else row.issued_quantity)
+        room = row.total_quantity - row.issued_quantity
+        fits = rows <= (room if name == "reserved" else row.issued_quantity + row.restocked_quantity)
         return Difference(
             finding_class=f"{name}_counter_differs",
             subject=f"template {row.template_id} {name}",

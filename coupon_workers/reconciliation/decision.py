@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.reconciliation.finding_reading import FindingAnswer, read_finding
 from coupon_workers.reconciliation.kind import FindingState
 from coupon_workers.reconciliation.repair import check_open, end_finding, hold_finding, repair_finding
@@ -28,4 +30,5 @@ def ignore_finding(services: Services, finding_id: int, operator: str, comment: 
         if finding["state"] != FindingState.IGNORED:
             check_open(finding)
             end_finding(connection, finding_id, FindingState.IGNORED, services.clock(), operator, comment, None)
+            record(connection, AuditAction.FINDING_IGNORE, f"finding:{finding_id}", after={"comment": comment})
     return read_finding(services, finding_id)

@@ -9,6 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
 from coupon_workers.reconciliation.kind import FindingState
@@ -92,6 +94,9 @@ def repair_finding(
         except NotFound as error:  # the finding is there; what it speaks of is not
             raise Conflict(error.code, str(error)) from error
         end_finding(connection, finding_id, state, now, operator, comment, outcome)
+        if state is FindingState.APPROVED:
+            facts = {"repair": finding["repair"], "outcome": outcome, "comment": comment}
+            record(connection, AuditAction.FINDING_APPROVE, f"finding:{finding_id}", after=facts)
         crash_point("repair.before_commit")
 
     user_id = _user_of(services, finding_id)

@@ -7,6 +7,9 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy import text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.operator import SYSTEM, acting_operator
+from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, StoreUnavailable
 from coupon_workers.finance.business_day import last_day_over
 from coupon_workers.reconciliation.kind import ReconKind
@@ -91,6 +94,9 @@ def write_run(
     named = {"run_id": run_id, "kind": kind, "as_of": as_of, "day": day, "asked_by": asked_by, "now": now}
     with transaction(services.engine) as connection:
         if connection.execute(_ASK, named).rowcount:
+            if acting_operator() is not SYSTEM:
+                facts = {"kind": kind, "as_of": as_of, "date": day}
+                record(connection, AuditAction.RECONCILIATION_ASK, f"reconciliation:{run_id}", after=facts)
             return run_id
         return int(connection.execute(_FIND, named).scalar_one())
 

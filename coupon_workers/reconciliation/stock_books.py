@@ -32,8 +32,8 @@ _OF_SOME = "WHERE t.template_id = ANY(CAST(:template_ids AS bigint[]))"
 # ``uncounted``: steps of campaigns that the gate has not been told of, as far as anyone knows.
 _COUNTERS = f"""
     SELECT t.template_id, t.created_at, t.version, t.total_quantity, t.issued_quantity, t.rejected_quantity,
-           t.reserved_quantity, t.granted_quantity, t.archived_quantity, coalesce(h.kept, 0) AS kept,
-           u.template_id IS NOT NULL AS uncounted
+           t.reserved_quantity, t.granted_quantity, t.archived_quantity, t.restocked_quantity,
+           coalesce(h.kept, 0) AS kept, u.template_id IS NOT NULL AS uncounted
       FROM coupon_template t
       LEFT JOIN (SELECT template_id, sum(kept) AS kept FROM ({HOLDERS}) AS holder GROUP BY template_id) AS h
            USING (template_id)
@@ -44,7 +44,8 @@ _COUNTERS = f"""
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """A template's row. ``archived``: of the issued, whose rows nobody counts. ``kept``: units that its open batches
+    """A template's row. ``archived``: of the issued, whose rows nobody counts. ``restocked``: coupons whose units
+    went back, and are not among the issued. ``kept``: units that its open batches
     have set aside. ``uncounted``: the gate may not know of all that they gave."""
 
     template_id: int
@@ -56,15 +57,16 @@ class Counters:
     reserved: int
     granted: int
     archived: int
+    restocked: int
     kept: int
     uncounted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Counters, and what the rows come to; ``issued`` with archived ones by their counter. ``takers`` sums the CRC-32
-    of each coupon's user: with it two lists of users are compared without being listed; None where it was not asked
-    for."""
+    """Counters, and what the rows come to; ``issued`` with archived ones by their counter, without restocked ones.
+    ``takers`` sums the CRC-32 of each coupon's user: with it two lists of users are compared without being listed; None
+    where it was not asked for."""
 
     counters: Counters
     issued: int
@@ -86,7 +88,7 @@ def read_books(connection: Connection, template_ids: Collection[int] | None, war
     books = []
     for template_id in sorted(counters.keys() | rows.keys()):
         of, living = counters.get(template_id) or _no_template(template_id), rows.get(template_id)
-        issued = (living.issued if living else 0) + of.archived
+        issued = (living.issued if living else 0) + of.archived - of.restocked
         takers = int(living.takers or 0) if living else 0
         books.append(Books(of, issued, rejected.get(template_id, 0), takers))
     return books
@@ -107,6 +109,7 @@ def read_counters(connection: Connection, template_ids: Collection[int] | None) 
             row.reserved_quantity,
             row.granted_quantity,
             row.archived_quantity,
+            row.restocked_quantity,
             int(row.kept),
             row.uncounted,
         )
@@ -116,4 +119,4 @@ def read_counters(connection: Connection, template_ids: Collection[int] | None) 
 
 def _no_template(template_id: int) -> Counters:
     """Coupons of a template that there is not: none may be issued of it."""
-    return Counters(template_id, None, 0, 0, 0, 0, 0, 0, 0, 0, False)
+    return Counters(template_id, None, 0, 0, 0, 0, 0, 0, 0, 0, 0, False)

@@ -43,7 +43,7 @@ _GIVE_BACK = text("""
 
 # What is archived is as its counters say: the archive is not searched by template.
 _ROWS = text(f"""
-    SELECT archived_quantity
+    SELECT archived_quantity - restocked_quantity
            + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source <> 'transfer') AS issued,
            archived_granted_quantity
            + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,

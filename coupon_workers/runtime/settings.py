@@ -6,16 +6,19 @@ Every setting is documented in ``docs/settings.md``, and a test holds the two to
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from coupon_workers.errors import SettingsError
+from coupon_workers.templates.currency import EXPONENTS
 
 PREFIX = "COUPON_"
 
@@ -83,6 +86,9 @@ class Settings(BaseSettings):
         le=1_000_000_000,
         description="users above which a batch waits for a second person; unset: none does",
     )
+    approval_budgets: str | None = Field(
+        None, description="JSON object, currency to minor units: what may cost more waits for a second person"
+    )
     webhook_private: bool = Field(False, description="webhooks may lead to private and loopback addresses")
     message_channels: str | None = Field(None, description="channels to users: log, smtp, sms, separated by commas")
     message_language: str = Field("en", description="language of messages to users: en or zh")
@@ -99,6 +105,12 @@ class Settings(BaseSettings):
     def channels(self) -> tuple[str, ...]:
         """The channels to users that are in use."""
         return tuple(self.message_channels.split(",")) if self.message_channels else ()
+
+    @property
+    def budgets(self) -> dict[str, int]:
+        """What a template or a batch may cost at worst without a second person, by currency."""
+        budgets: dict[str, int] = json.loads(self.approval_budgets or "{}")
+        return budgets
 
     @field_validator("code_pepper")
     @classmethod
@@ -124,6 +136,17 @@ class Settings(BaseSettings):
     @classmethod
     def _is_broker(cls, url: SecretStr | None) -> SecretStr | None:
         return _with_scheme(url, {"redis", "rediss", "unix", "amqp", "amqps"})
+
+    @field_validator("approval_budgets")
+    @classmethod
+    def _are_budgets(cls, text: str | None) -> str | None:
+        try:
+            budgets: Any = json.loads(text or "{}")
+        except ValueError:
+            budgets = None
+        if not isinstance(budgets, dict) or not all(map(_is_budget, budgets.items())):
+            raise ValueError('must be a JSON object, currency to minor units: {"CNY": 10000000}')
+        return text or None
 
     @field_validator("message_channels")
     @classmethod
@@ -194,6 +217,12 @@ class Settings(BaseSettings):
                 "give it a database or a server of its own"
             )
         return self
+
+
+def _is_budget(item: tuple[object, object]) -> bool:
+    currency, minor_units = item
+    known = isinstance(currency, str) and currency in EXPONENTS
+    return known and type(minor_units) is int and 0 <= minor_units < 2**53
 
 
 def _with_scheme(url: SecretStr | None, schemes: set[str]) -> SecretStr | None:

@@ -85,6 +85,16 @@ def archive_coupons() -> Task:
     return Task("archive_coupons", Queue.CARE)
 
 
+def revoke_coupons(revocation_id: int) -> Task:
+    """Go on with a recall of a template's unused coupons."""
+    return Task("revoke_coupons", Queue.CARE, (revocation_id,))
+
+
+def sweep_revocations() -> Task:
+    """Send recalls again that nobody goes on with."""
+    return Task("sweep_revocations", Queue.CARE)
+
+
 def warn_of_expiry(logical_at: datetime) -> Task:
     """Tell users of the coupons that will end soon: those of the hour that belongs to ``logical_at``."""
     return Task("warn_of_expiry", Queue.CARE, (to_ms(logical_at),))

@@ -11,6 +11,8 @@ from datetime import datetime
 
 from sqlalchemy import Engine, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.errors import NotFound
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -83,5 +85,7 @@ def _note(services: Services, job: Job, run_id: int, asked_by: str) -> ExtraRun:
     key = {"job": job.name, "run_id": run_id}
     written = key | {"logical_at": job.newest_instant(services.clock()), "asked_by": asked_by}
     with transaction(services.engine) as connection:
-        connection.execute(_NOTE, written)
+        if connection.execute(_NOTE, written).rowcount:
+            facts = {"run_id": str(run_id), "logical_at": written["logical_at"]}
+            record(connection, AuditAction.JOB_RUN, f"job:{job.name}", after=facts)
         return ExtraRun(*connection.execute(_READ, key).one())

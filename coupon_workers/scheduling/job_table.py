@@ -21,6 +21,7 @@ from coupon_workers.runtime.task import (
     sweep_codes,
     sweep_gates,
     sweep_reconciliations,
+    sweep_revocations,
     warn_of_expiry,
 )
 from coupon_workers.scheduling.job import Job, whenever
@@ -55,4 +56,6 @@ TABLE = (
     # Each missed day has a run of its own: it says what was known on it. A statement that comes has its own too.
     Job("reconcile_orders", Daily(at=time(20, 0)), partial(reconcile, "orders"), misfire_grace=timedelta(days=30)),
     Job("sweep_reconciliations", Every(seconds=60), whenever(sweep_reconciliations)),
+    # A recall whose message was lost goes on within this; an index of those that run is read.
+    Job("sweep_revocations", Every(seconds=15), whenever(sweep_revocations)),
 )

@@ -2,6 +2,7 @@
 
 from coupon_workers.schema.access import ApiKey, Idempotency
 from coupon_workers.schema.audience import AudienceFile, AudienceMember, BatchFailure, UserTag
+from coupon_workers.schema.audit_log import AuditLog
 from coupon_workers.schema.base import Base
 from coupon_workers.schema.claim_rejection import ClaimRejection, ClaimSetAside
 from coupon_workers.schema.code import Code
@@ -11,6 +12,7 @@ from coupon_workers.schema.coupon_archive import ArchivePass, CouponArchive, Cou
 from coupon_workers.schema.coupon_flow import CouponFlow
 from coupon_workers.schema.coupon_order import CouponOrder
 from coupon_workers.schema.coupon_refund import CouponRefund
+from coupon_workers.schema.coupon_revocation import CouponRevocation
 from coupon_workers.schema.coupon_template import CouponTemplate
 from coupon_workers.schema.coupon_transfer import CouponTransfer
 from coupon_workers.schema.coupon_use import CouponUse
@@ -24,6 +26,7 @@ from coupon_workers.schema.outbox import Outbox
 from coupon_workers.schema.pool_value import PoolValue
 from coupon_workers.schema.reconciliation import ReconFinding, ReconRun, ReconRunFinding
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
+from coupon_workers.schema.template_approval import TemplateApproval
 from coupon_workers.schema.user_contact import UserContact
 from coupon_workers.schema.webhook import Webhook
 
@@ -32,6 +35,7 @@ __all__ = [
     "ArchivePass",
     "AudienceFile",
     "AudienceMember",
+    "AuditLog",
     "Base",
     "BatchFailure",
     "ClaimRejection",
@@ -45,6 +49,7 @@ __all__ = [
     "CouponFlowArchive",
     "CouponOrder",
     "CouponRefund",
+    "CouponRevocation",
     "CouponTemplate",
     "CouponTransfer",
     "CouponUse",
@@ -68,6 +73,7 @@ __all__ = [
     "ReconRun",
     "ReconRunFinding",
     "SchedulerLease",
+    "TemplateApproval",
     "UserContact",
     "UserTag",
     "Webhook",

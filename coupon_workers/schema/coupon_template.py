@@ -27,6 +27,9 @@ COUPON_TYPES = ("amount_off", "percent_off", "cash", "random_amount")
 class CouponTemplate(Base):
     """One row a template. ``issued_quantity`` moves only by ``issued + n <= total``; the CHECK is the last guard.
 
+    Coupon rows that are an issue of their own are ``issued_quantity`` + ``restocked_quantity``: units of revoked
+    coupons that went back to the stock, and may be issued again. ``changed_by`` is the key that changed it last.
+
     ``reserved_quantity`` is set aside for batches and not issued yet, ``granted_quantity`` was issued out of what
     was set aside: claims may take the total without both. ``version`` rises by one with every change and orders the
     changes on their way to Redis. ``pause_epoch`` rises with every pause and offline: a claim accepted under an
@@ -54,6 +57,7 @@ class CouponTemplate(Base):
     rejected_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     archived_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     archived_granted_quantity: Mapped[int] = mapped_column(server_default=text("0"))
+    restocked_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     per_user_limit: Mapped[int | None]
     per_user_daily_limit: Mapped[int | None]
     claim_start: Mapped[datetime]
@@ -74,6 +78,7 @@ class CouponTemplate(Base):
     pause_epoch: Mapped[int] = mapped_column(server_default=text("0"))
     bucket_count: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
     created_by: Mapped[str | None]
+    changed_by: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
 
@@ -82,9 +87,10 @@ class CouponTemplate(Base):
         one_of("type", COUPON_TYPES, "type"),
         CheckConstraint("total_quantity >= 1", name="total_positive"),
         CheckConstraint("issued_quantity >= 0 AND reserved_quantity >= 0", name="books_not_negative"),
-        CheckConstraint("granted_quantity BETWEEN 0 AND issued_quantity", name="granted"),
+        CheckConstraint("restocked_quantity >= 0", name="restocked"),
+        CheckConstraint("granted_quantity BETWEEN 0 AND issued_quantity + restocked_quantity", name="granted"),
         CheckConstraint("issued_quantity + reserved_quantity <= total_quantity", name="never_over_issued"),
-        CheckConstraint("archived_quantity BETWEEN 0 AND issued_quantity", name="archived"),
+        CheckConstraint("archived_quantity BETWEEN 0 AND issued_quantity + restocked_quantity", name="archived"),
         CheckConstraint(
             "archived_granted_quantity BETWEEN 0 AND archived_quantity"
             " AND archived_granted_quantity <= granted_quantity",

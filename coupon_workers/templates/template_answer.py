@@ -20,7 +20,7 @@ class TemplateStock(_Answer):
     """The units of a template. ``remaining`` is the gate's when it is warmed, else what the database leaves."""
 
     total: int
-    issued: int = Field(description="coupons in the database")
+    issued: int = Field(description="coupons in the database, without those whose units went back")
     queued: int = Field(description="claims accepted and not yet settled")
     reserved: int = Field(description="units kept for batches, codes and prizes")
     remaining: int = Field(description="units that may still be claimed")

@@ -16,6 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
+from coupon_workers.approval.need import reasons_to_ask
+from coupon_workers.approval.request import ApprovalKind, ApprovalState, ask, end, pending_of
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.record import record
 from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.preheat import preheat_template
@@ -27,9 +31,9 @@ from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.templates import template_store as store
 from coupon_workers.templates.template import TemplateBody, TemplateFields
 from coupon_workers.templates.template_answer import PreheatAnswer, TemplateAnswer
-from coupon_workers.templates.template_patch import patched
+from coupon_workers.templates.template_change import tell_gate_if_it_answers
 from coupon_workers.templates.template_reading import answer_of
-from coupon_workers.templates.template_row import Row, columns_of, fields_of
+from coupon_workers.templates.template_row import Row, columns_of, fields_of, shown_fields
 from coupon_workers.templates.template_stats import coupons_by_status, outstanding
 from coupon_workers.templates.template_status import (
     NEVER_PUBLISHED,
@@ -38,6 +42,13 @@ from coupon_workers.templates.template_status import (
     status_after,
 )
 from coupon_workers.templates.whole_body import errors_of
+
+AUDITED = {
+    TemplateAction.PAUSE: AuditAction.TEMPLATE_PAUSE,
+    TemplateAction.RESUME: AuditAction.TEMPLATE_RESUME,
+    TemplateAction.OFFLINE: AuditAction.TEMPLATE_OFFLINE,
+    TemplateAction.ARCHIVE: AuditAction.TEMPLATE_ARCHIVE,
+}
 
 log = get_logger(__name__)
 
@@ -49,10 +60,7 @@ def create_template(
 
     Raises ``Conflict`` ``TEMPLATE_NO_TAKEN``.
     """
-    identity = template_id or services.next_id(0)
-    with transaction(services.engine) as connection:
-        row = store.insert_template(connection, identity, columns_of(body), created_by)
-    return answer_of(services, row)
+    return _insert(services, columns_of(body), created_by, template_id)
 
 
 def clone_template(
@@ -61,58 +69,50 @@ def clone_template(
     """A new draft with the same fields but a number of its own; of ``clone_id``, and then only once."""
     with transaction(services.engine) as connection:
         fields = fields_of(store.read_template(connection, template_id)) | {"template_no": None}
-        columns = columns_of(TemplateFields.model_validate(fields))
-        row = store.insert_template(connection, clone_id or services.next_id(0), columns, created_by)
-    return answer_of(services, row)
+    return _insert(services, columns_of(TemplateFields.model_validate(fields)), created_by, clone_id)
 
 
-def patch_template(services: Services, template_id: int, changes: Mapping[str, Any]) -> TemplateAnswer:
-    """Change what ``changes`` (JSON values by field) differ in; where they differ in nothing, nothing moves.
-
-    Raises ``InvalidInput``, and ``Conflict``: ``NOT_PATCHABLE``, ``INVALID_STATUS``, ``TEMPLATE_NO_TAKEN``,
-    ``HAS_ARCHIVED``, and ``BELOW_TAKEN`` for a total below what is issued, reserved and queued.
-    """
+def _insert(
+    services: Services, columns: Mapping[str, Any], created_by: str | None, wanted: int | None
+) -> TemplateAnswer:
+    template_id = wanted or services.next_id(0)
     with transaction(services.engine) as connection:
-        row = store.lock_template(connection, template_id)
-        template, changed = patched(row, changes, services.clock())
-        if template.total_quantity < row["total_quantity"]:
-            _check_total(services, row, template.total_quantity)
-        if changed:
-            row = store.change_template(connection, row, columns_of(template, changed))
-    _tell_gate_if_it_answers(services, row)
+        row, is_new = store.insert_template(connection, template_id, columns, created_by)
+        if is_new:
+            record(connection, AuditAction.TEMPLATE_CREATE, f"template:{template_id}", after=shown_fields(row))
     return answer_of(services, row)
 
 
-def _check_total(services: Services, row: Row, total: int) -> None:
-    """The row is locked: what is settled meanwhile is counted as queued, and again as issued after the commit."""
-    queued = 0
-    if row["status"] not in NEVER_PUBLISHED:
-        queued = stock_of(services, [row["template_id"]])[row["template_id"]].queued
-    taken = row["issued_quantity"] + row["reserved_quantity"] + queued
-    if total < taken:
-        raise Conflict(
-            "BELOW_TAKEN",
-            f"{taken} units are taken",
-            issued=row["issued_quantity"],
-            reserved=row["reserved_quantity"],
-            queued=queued,
-        )
-
-
-def publish_template(services: Services, template_id: int) -> TemplateAnswer:
+def publish_template(services: Services, template_id: int, operator: str | None = None) -> TemplateAnswer:
     """Open a draft for claiming, by the clock, and preheat it; or hand it in for approval where that is required.
 
     Without Redis it is published all the same, and the sweep preheats it. The budget of random amounts is shared out
     now, and stays as it is. Raises ``Conflict`` ``INVALID_STATUS``, and ``InvalidInput`` for random amounts that were
     drafted before their rules were as they are.
     """
-    _, row = _act(services, template_id, TemplateAction.PUBLISH)
+    now = services.clock()
+    with transaction(services.engine) as connection:
+        before = store.lock_template(connection, template_id)
+        reasons = reasons_to_ask(services.settings, before)
+        status = status_after(TemplateAction.PUBLISH, before, now, by_two=bool(reasons))
+        assert status is not None  # nothing is published twice
+        if before["type"] == "random_amount":
+            fill_pool(connection, template_id, _validated(before))
+        row = store.move_template(connection, before, status)
+        if reasons:
+            ask(connection, row, ApprovalKind.PUBLICATION, reasons, operator, now)
+        _record_move(connection, AuditAction.TEMPLATE_PUBLISH, before, row)
     if row["status"] != TemplateStatus.PENDING_APPROVAL:
-        try:
-            preheat_template(services, template_id)
-        except StoreUnavailable as error:
-            log.warning("published cold", template_id=template_id, error=str(error))
+        preheat_if_redis_answers(services, template_id)
     return answer_of(services, row)
+
+
+def preheat_if_redis_answers(services: Services, template_id: int) -> None:
+    """Preheat what was just published; the sweep does it if Redis is away."""
+    try:
+        preheat_template(services, template_id)
+    except StoreUnavailable as error:
+        log.warning("published cold", template_id=template_id, error=str(error))
 
 
 def pause_template(services: Services, template_id: int) -> TemplateAnswer:
@@ -137,7 +137,7 @@ def archive_template(services: Services, template_id: int) -> TemplateAnswer:
 def resume_template(services: Services, template_id: int) -> TemplateAnswer:
     """Let a paused template go on, by the clock. Raises ``Conflict`` ``INVALID_STATUS``."""
     _, row = _act(services, template_id, TemplateAction.RESUME)
-    _tell_gate_if_it_answers(services, row)
+    tell_gate_if_it_answers(services, row)
     return answer_of(services, row)
 
 
@@ -149,6 +149,7 @@ def preheat(services: Services, template_id: int) -> PreheatAnswer:
     loaded = preheat_template(services, template_id)
     with transaction(services.engine) as connection:
         row = store.read_template(connection, template_id)
+        _record(connection, AuditAction.TEMPLATE_PREHEAT, row, after={"coupons_loaded": loaded})
     answer = answer_of(services, row)
     return PreheatAnswer(**dict(answer), coupons_loaded=loaded)
 
@@ -163,9 +164,25 @@ def _act(services: Services, template_id: int, action: TemplateAction) -> tuple[
             return before, before
         if action is TemplateAction.ARCHIVE:
             _check_nothing_outstanding(services, connection, before)
-        if action is TemplateAction.PUBLISH and before["type"] == "random_amount":
-            fill_pool(connection, template_id, _validated(before))
-        return before, store.move_template(connection, before, status)
+            _drop_request(services, connection, before)
+        after = store.move_template(connection, before, status)
+        _record_move(connection, AUDITED[action], before, after)
+        return before, after
+
+
+def _drop_request(services: Services, connection: Connection, row: Row) -> None:
+    """What was asked for an archived template is nothing to decide any more."""
+    pending = pending_of(connection, row["template_id"])
+    if pending is not None:
+        end(connection, pending, row, ApprovalState.WITHDRAWN, None, services.clock(), "the template was archived")
+
+
+def _record(connection: Connection, action: AuditAction, row: Row, **facts: Mapping[str, Any] | None) -> None:
+    record(connection, action, f"template:{row['template_id']}", **facts)
+
+
+def _record_move(connection: Connection, action: AuditAction, before: Row, after: Row) -> None:
+    _record(connection, action, before, before={"status": before["status"]}, after={"status": after["status"]})
 
 
 def _validated(row: Row) -> TemplateBody:
@@ -196,12 +213,3 @@ def _stop(services: Services, template_id: int, action: TemplateAction) -> Templ
     if before["status"] not in NEVER_PUBLISHED:
         sync_template(services, template_id)
     return answer_of(services, after)
-
-
-def _tell_gate_if_it_answers(services: Services, row: Row) -> None:
-    if row["status"] in NEVER_PUBLISHED:
-        return
-    try:
-        sync_template(services, row["template_id"])
-    except StoreUnavailable as error:
-        log.warning("the gate learns of a change later", template_id=row["template_id"], error=str(error))

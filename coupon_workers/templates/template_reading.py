@@ -49,7 +49,7 @@ def read_stats(services: Services, template_id: int) -> TemplateStats:
     return TemplateStats(
         template_id=str(template_id),
         total=row["total_quantity"],
-        issued=row["issued_quantity"],
+        issued=row["issued_quantity"] + row["restocked_quantity"],
         queued=_gate_stock(services, [row])[template_id].queued,
         reserved=row["reserved_quantity"],
         rejected=rejected,

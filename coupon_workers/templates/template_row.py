@@ -32,6 +32,11 @@ def fields_of(row: Row) -> dict[str, Any]:
     return {field: row[column_of(field)] for field in FIELDS}
 
 
+def shown_fields(row: Row, fields: Iterable[str] = FIELDS) -> dict[str, Any]:
+    """A row's values by the names of the fields, as JSON shows them."""
+    return TemplateFields.model_validate(fields_of(row)).model_dump(mode="json", by_alias=True, include=set(fields))
+
+
 def columns_of(template: TemplateFields, fields: Iterable[str] = FIELDS) -> dict[str, Any]:
     """The columns of ``fields`` with the values of ``template``; objects as JSON."""
     values = {field: getattr(template, field) for field in fields}

@@ -3,12 +3,13 @@
 ::
 
     draft ── publish ──▶ scheduled ┄ claim_start ┄▶ active ┄ claim_end ┄▶ ended
-      │                      └────────────┬────────────┘
-      │ publish, where                    │ pause  ▲
-      │ approval is required              ▼        │ resume, to what the clock says
-      ▼                                 paused ────┘
-    pending_approval
+      │ ▲                  ▲ └────────────┬────────────┘
+      │ │ hand_back        │              │ pause  ▲
+      │ │                  │ approve      ▼        │ resume, to what the clock says
+      ▼ │                  │            paused ────┘
+    pending_approval ──────┘
 
+    publish leads to pending_approval where two must agree; hand_back: rejected, or withdrawn
     offline: from scheduled, active, paused and ended; archive: from every status
 
 scheduled, active and ended are one stored state seen at three times: whichever of the words is stored, the clock says
@@ -42,6 +43,8 @@ class TemplateAction(StrEnum):
     """What an operator may do to a template's status."""
 
     PUBLISH = "publish"
+    APPROVE = "approve"
+    HAND_BACK = "hand_back"
     PAUSE = "pause"
     RESUME = "resume"
     OFFLINE = "offline"
@@ -57,6 +60,8 @@ NEVER_PUBLISHED = frozenset({_S.DRAFT, _S.PENDING_APPROVAL})
 
 LEAVES: dict[TemplateAction, frozenset[TemplateStatus]] = {
     _A.PUBLISH: frozenset({_S.DRAFT}),
+    _A.APPROVE: frozenset({_S.PENDING_APPROVAL}),
+    _A.HAND_BACK: frozenset({_S.PENDING_APPROVAL}),
     _A.PAUSE: frozenset({_S.SCHEDULED, _S.ACTIVE}),
     _A.RESUME: frozenset({_S.PAUSED}),
     _A.OFFLINE: CLOCKED | {_S.PAUSED},
@@ -86,10 +91,13 @@ def effective_status(row: Mapping[str, Any], now: datetime) -> TemplateStatus:
     return status_by_clock(row["claim_start"], row["claim_end"], now) if stored in CLOCKED else stored
 
 
-def status_after(action: TemplateAction, row: Mapping[str, Any], now: datetime) -> TemplateStatus | None:
+def status_after(
+    action: TemplateAction, row: Mapping[str, Any], now: datetime, *, by_two: bool = False
+) -> TemplateStatus | None:
     """The status that ``action`` moves the template to; None when it is there already and nothing is to be done.
 
-    Raises ``Conflict`` ``INVALID_STATUS``, with the present ``current_status``, when the action cannot leave it.
+    ``by_two``: publishing it needs approval. Raises ``Conflict`` ``INVALID_STATUS``, with the present
+    ``current_status``, when the action cannot leave it.
     """
     present = effective_status(row, now)
     if STOPS.get(action) == present:
@@ -101,6 +109,8 @@ def status_after(action: TemplateAction, row: Mapping[str, Any], now: datetime) 
             f"{action} is for a template that is {possible}; this one is {present}",
             current_status=present.value,
         )
-    if action is _A.PUBLISH and row["approval_required"]:
+    if action is _A.PUBLISH and by_two:
         return _S.PENDING_APPROVAL
+    if action is _A.HAND_BACK:
+        return _S.DRAFT
     return STOPS.get(action) or status_by_clock(row["claim_start"], row["claim_end"], now)

@@ -22,8 +22,9 @@ _TEMPLATE_NO_KEY = "uq_coupon_template_template_no"
 
 def insert_template(
     connection: Connection, template_id: int, columns: Mapping[str, Any], created_by: str | None
-) -> Row:
-    """A new draft, or the template that has this identity already: the same request made it, and died.
+) -> tuple[Row, bool]:
+    """A new draft, or the template that has this identity already: the same request made it, and died; and whether
+    it is new.
 
     ``template_no`` is made of the identity when ``columns`` has none.
 
@@ -34,7 +35,7 @@ def insert_template(
     with _template_no_is_free(values["template_no"]):
         draft = insert(_table).values(values).on_conflict_do_nothing(index_elements=[_table.c.template_id])
         rows = _rows(connection, draft.returning(_table))
-    return rows[0] if rows else read_template(connection, template_id)
+    return (rows[0], True) if rows else (read_template(connection, template_id), False)
 
 
 def read_template(connection: Connection, template_id: int) -> Row:

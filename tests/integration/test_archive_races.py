@@ -14,7 +14,7 @@ from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.coupons import archive
 from coupon_workers.errors import Conflict
 from coupon_workers.runtime.services import Services
-from coupon_workers.templates.template_desk import patch_template
+from coupon_workers.templates.template_change import patch_template
 from coupon_workers.wallet.wallet import read_coupon
 from tests.support.archiving import LONG_AFTER, ArchiveShop
 from tests.support.gift import at_once

@@ -15,7 +15,8 @@ from coupon_workers.claiming.claim_status import claim_status, find_claims_of_re
 from coupon_workers.coupons.archive_sql import BY_KEYS, MOVE
 from coupon_workers.finance.close_sql import FREEZE, FREEZE_OLD, freeze_of
 from coupon_workers.runtime.services import Services
-from coupon_workers.templates.template_desk import patch_template, preheat, resume_template
+from coupon_workers.templates.template_change import patch_template
+from coupon_workers.templates.template_desk import preheat, resume_template
 from coupon_workers.templates.template_reading import read_stats
 from coupon_workers.wallet.wallet import find_coupon, read_coupon, read_wallet
 from tests.support.archiving import LONG_AFTER, ArchiveShop

@@ -10,7 +10,7 @@ from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.runtime.services import Services
-from coupon_workers.templates.template_desk import patch_template
+from coupon_workers.templates.template_change import patch_template
 from tests.support.redis_dump import dump
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.template import change_template, insert_template

@@ -8,7 +8,8 @@ import pytest
 
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.runtime.services import Services
-from coupon_workers.templates.template_desk import patch_template, pause_template, resume_template
+from coupon_workers.templates.template_change import patch_template
+from coupon_workers.templates.template_desk import pause_template, resume_template
 from tests.support.sale import assert_sound, open_sale
 from tests.support.traffic import CLAIMERS, amid_traffic, assert_every_accepted_claim_ended
 

@@ -23,6 +23,7 @@ from coupon_workers.templates import template_desk as desk
 from coupon_workers.templates import template_reading as reading
 from coupon_workers.templates.template import TemplateBody
 from coupon_workers.templates.template_answer import TemplateAnswer
+from coupon_workers.templates.template_change import patch_template
 
 NOBODY_LISTENS = "redis://127.0.0.1:1/0"
 
@@ -140,7 +141,7 @@ def test_what_redis_did_not_hear_of_a_resume_or_a_change_is_no_failure(services:
     desk.pause_template(services, template_id)
 
     resumed = desk.resume_template(without_redis(services), template_id)
-    changed = desk.patch_template(without_redis(services), template_id, {"total_quantity": 11})
+    changed = patch_template(without_redis(services), template_id, {"total_quantity": 11})
 
     assert ("active", 11) == (resumed.status, changed.total_quantity)
 
@@ -187,8 +188,8 @@ def test_the_total_never_goes_below_what_is_taken(services: Services) -> None:
     claim(services, template_id, "cat")
     sql(services, "UPDATE coupon_template SET reserved_quantity = 4")
 
-    refused = refusal_of(lambda: desk.patch_template(services, template_id, {"total_quantity": 6}))
-    lowered = desk.patch_template(services, template_id, {"total_quantity": 7})
+    refused = refusal_of(lambda: patch_template(services, template_id, {"total_quantity": 6}))
+    lowered = patch_template(services, template_id, {"total_quantity": 7})
 
     assert ("BELOW_TAKEN", {"issued": 2, "reserved": 4, "queued": 1}) == refused
     assert (7, 0) == (lowered.stock.total, lowered.stock.remaining)
@@ -201,7 +202,7 @@ def test_raising_the_total_opens_a_sold_out_template(services: Services) -> None
     claim(services, template_id, "ann")
     sold_out = claim(services, template_id, "bob")
 
-    desk.patch_template(services, template_id, {"total_quantity": 2})
+    patch_template(services, template_id, {"total_quantity": 2})
 
     assert [ClaimOutcome.SOLD_OUT] == sold_out
     assert [ClaimOutcome.ACCEPTED] == claim(services, template_id, "bob")
@@ -212,9 +213,9 @@ def test_an_earlier_end_closes_the_gate_and_a_later_one_opens_it(services: Servi
     template_id = published(services)
     past, future = rfc3339(utc_now() - timedelta(minutes=1)), rfc3339(utc_now() + timedelta(hours=1))
 
-    ended = desk.patch_template(services, template_id, {"claim_end": past})
+    ended = patch_template(services, template_id, {"claim_end": past})
     closed = claim(services, template_id, "ann")
-    active = desk.patch_template(services, template_id, {"claim_end": future})
+    active = patch_template(services, template_id, {"claim_end": future})
 
     assert ("ended", [ClaimOutcome.ENDED], "active") == (ended.status, closed, active.status)
     assert [ClaimOutcome.ACCEPTED] == claim(services, template_id, "ann")
@@ -226,7 +227,7 @@ def test_sending_an_answer_back_moves_nothing(services: Services) -> None:
     for step in (reading.read_one, *_A_WHOLE_LIFE):
         step(services, template_id)
         before = reading.read_one(services, template_id).model_dump(mode="json", by_alias=True)
-        answers = [desk.patch_template(services, template_id, before) for _ in range(5)]
+        answers = [patch_template(services, template_id, before) for _ in range(5)]
         assert [before] * 5 == [answer.model_dump(mode="json", by_alias=True) for answer in answers]
 
 
@@ -239,8 +240,8 @@ def test_a_refused_change_changes_nothing(services: Services) -> None:
     before = reading.read_one(services, template_id)
 
     with pytest.raises(InvalidInput):
-        desk.patch_template(services, template_id, {"name": "N", "colour": "red"})
-    refused = refusal_of(lambda: desk.patch_template(services, template_id, {"name": "N", "amount": 1}))
+        patch_template(services, template_id, {"name": "N", "colour": "red"})
+    refused = refusal_of(lambda: patch_template(services, template_id, {"name": "N", "amount": 1}))
 
     assert "NOT_PATCHABLE" == refused[0]
     assert before == reading.read_one(services, template_id)

@@ -35,7 +35,7 @@ def made(engine: Engine, template_id: int, **fields: Any) -> Row:
     with transaction(engine) as connection:
         return store.insert_template(
             connection, template_id, columns_of(TemplateBody.model_validate(BODY | fields)), "k"
-        )
+        )[0]
 
 
 def moved(engine: Engine, row: Row, status: TemplateStatus) -> Row:

@@ -28,6 +28,8 @@ NOTHING_TO_DO = None
 TABLE: dict[str, dict[str, str | None]] = {
     # action:   draft, pending_approval, scheduled, active, paused, ended, offline, archived
     "publish": {"draft": "active"},
+    "approve": {"pending_approval": "active"},
+    "hand_back": {"pending_approval": "draft"},
     "pause": {"scheduled": "paused", "active": "paused", "paused": NOTHING_TO_DO},
     "resume": {"paused": "active"},
     "offline": {
@@ -51,9 +53,9 @@ TABLE: dict[str, dict[str, str | None]] = {
 NOW = {"scheduled": BEFORE, "active": DURING, "ended": AFTER}
 
 
-def row(status: str, *, approval_required: bool | None = None) -> dict[str, Any]:
+def row(status: str) -> dict[str, Any]:
     """As much of a template's row as its status depends on."""
-    return {"status": status, "claim_start": START, "claim_end": END, "approval_required": approval_required}
+    return {"status": status, "claim_start": START, "claim_end": END}
 
 
 def test_the_words_are_those_of_the_schema() -> None:
@@ -106,7 +108,7 @@ def test_publishing_and_resuming_lead_to_what_the_clock_says(action: TemplateAct
 
 def test_a_template_that_needs_approval_is_handed_in() -> None:
     """Publishing alone does not open it."""
-    after = status_after(TemplateAction.PUBLISH, row("draft", approval_required=True), DURING)
+    after = status_after(TemplateAction.PUBLISH, row("draft"), DURING, by_two=True)
 
     assert TemplateStatus.PENDING_APPROVAL == after
 

@@ -1,0 +1,48 @@
+"""What operators do, by the words of the audit log. A word is in the log for good: a changed one is another action."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AuditAction(StrEnum):
+    """``<subject>.<verb>``."""
+
+    TEMPLATE_CREATE = "template.create"
+    TEMPLATE_CHANGE = "template.change"
+    TEMPLATE_PUBLISH = "template.publish"
+    TEMPLATE_ASK_APPROVAL = "template.ask_approval"
+    TEMPLATE_APPROVE = "template.approve"
+    TEMPLATE_REJECT = "template.reject"
+    TEMPLATE_WITHDRAW = "template.withdraw"
+    TEMPLATE_PAUSE = "template.pause"
+    TEMPLATE_RESUME = "template.resume"
+    TEMPLATE_OFFLINE = "template.offline"
+    TEMPLATE_ARCHIVE = "template.archive"
+    TEMPLATE_PREHEAT = "template.preheat"
+    TEMPLATE_REVOKE = "template.revoke"
+    COUPON_REVOKE = "coupon.revoke"
+    BATCH_CREATE = "batch.create"
+    BATCH_APPROVE = "batch.approve"
+    BATCH_PAUSE = "batch.pause"
+    BATCH_RESUME = "batch.resume"
+    BATCH_CANCEL = "batch.cancel"
+    CODES_CREATE = "codes.create"
+    CODES_FETCH = "codes.fetch"
+    CODES_REVOKE = "codes.revoke"
+    TAGS_SET = "tags.set"
+    TAGS_IMPORT = "tags.import"
+    LEDGER_ADJUST = "ledger.adjust"
+    DAY_CLOSE = "day.close"
+    DAY_REOPEN = "day.reopen"
+    RECONCILIATION_ASK = "reconciliation.ask"
+    FINDING_APPROVE = "finding.approve"
+    FINDING_IGNORE = "finding.ignore"
+    WEBHOOK_CREATE = "webhook.create"
+    WEBHOOK_END = "webhook.end"
+    DELIVERY_REPLAY = "delivery.replay"
+    API_KEY_CREATE = "api_key.create"
+    API_KEY_REVOKE = "api_key.revoke"
+    DEAD_LETTER_REPLAY = "dead_letter.replay"
+    DEAD_LETTER_DISCARD = "dead_letter.discard"
+    JOB_RUN = "job.run"

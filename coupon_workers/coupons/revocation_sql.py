@@ -1,0 +1,48 @@
+"""The SQL of revoking coupons: the move, and the unit that goes back to the stock where the template says so."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from coupon_workers.coupons.move_sql import recorded
+from coupon_workers.coupons.transition import FlowAction
+
+# Whoever has a coupon in hand is not waited for: an order may hold several, in another order than this would take
+# them. It is met again in the next pass. With these settings each coupon is found by its key, whatever statistics say.
+REVOKE = text(f"""
+    SET LOCAL enable_hashjoin = off;
+    SET LOCAL enable_mergejoin = off;
+    SET LOCAL enable_material = off;
+    WITH wanted AS MATERIALIZED (
+        SELECT c.user_id, c.coupon_id
+          FROM unnest(CAST(:users AS text[]), CAST(:coupons AS bigint[])) AS w(user_id, coupon_id)
+          JOIN coupon c ON c.user_id = w.user_id AND c.coupon_id = w.coupon_id
+         WHERE c.status = 'unused' AND c.valid_to > :now
+           FOR NO KEY UPDATE OF c SKIP LOCKED
+    ), moved AS (
+        UPDATE coupon AS c SET status = 'revoked', version = c.version + 1, updated_at = :now
+          FROM wanted w
+         WHERE c.user_id = w.user_id AND c.coupon_id = w.coupon_id AND c.status = 'unused'
+        RETURNING c.user_id, c.coupon_id, c.template_id, c.version, old.status AS before_status, c.status, c.order_no
+    ), {recorded(FlowAction.REVOKE, "coupon.revoked")},
+    restocked AS (
+        UPDATE coupon_template t
+           SET issued_quantity = t.issued_quantity - m.units, restocked_quantity = t.restocked_quantity + m.units,
+               version = t.version + 1, updated_at = :now
+          FROM (SELECT template_id, count(*) AS units FROM moved GROUP BY template_id) AS m
+         WHERE t.template_id = m.template_id AND t.restock_on_revoke
+        RETURNING m.units
+    )
+    SELECT user_id, (SELECT coalesce(sum(units), 0) FROM restocked) AS restocked FROM moved
+""")
+
+# A coupon that was given away is a new one, and stands for an older one. Numbers are no measure of time: they may run
+# ahead of the clock by seconds.
+PAGE = text("""
+    SELECT user_id, coupon_id, status,
+           (issued_at <= :asked_at OR source = 'transfer') AND status = 'unused' AND valid_to > :now AS wanted,
+           (issued_at <= :asked_at OR source = 'transfer') AND status = 'locked' AS held
+      FROM coupon
+     WHERE template_id = :template_id AND coupon_id > :cursor
+     ORDER BY coupon_id LIMIT :page
+""")

@@ -1,0 +1,340 @@
+"""The audit log over HTTP: every write of an operator leaves its row, and no other way leads into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from pydantic import SecretStr
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
+
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.campaigns.staging import stage_batch
+from coupon_workers.reconciliation import repair
+from coupon_workers.reconciliation.repair_name import RepairName
+from coupon_workers.runtime.redis_client import client_without_retries
+from coupon_workers.runtime.services import Services
+from tests.support.batch_desk import BatchDesk
+from tests.support.http_caller import Caller
+from tests.support.http_desk import template_body
+from tests.support.http_shop import Shop
+from tests.support.reconciling import ReconDesk, difference
+from web.auth import OPERATED, scopes_of
+from web.path_template import path_template
+
+PEPPER = SecretStr("a pepper of the tests, long enough for anybody")
+
+LOG = "/v1/audit-log"
+TEMPLATE = "/v1/templates/{template_id}"
+BATCH = "/v1/batches/{batch_no}"
+LETTER = "/v1/dead-letters/{message_id}"
+
+AUDITED = {
+    "POST /v1/templates": AuditAction.TEMPLATE_CREATE,
+    f"PATCH {TEMPLATE}": AuditAction.TEMPLATE_CHANGE,
+    f"DELETE {TEMPLATE}": AuditAction.TEMPLATE_ARCHIVE,
+    f"POST {TEMPLATE}/publish": AuditAction.TEMPLATE_PUBLISH,
+    f"POST {TEMPLATE}/approve": AuditAction.TEMPLATE_APPROVE,
+    f"POST {TEMPLATE}/reject": AuditAction.TEMPLATE_REJECT,
+    f"POST {TEMPLATE}/withdraw": AuditAction.TEMPLATE_WITHDRAW,
+    f"POST {TEMPLATE}/pause": AuditAction.TEMPLATE_PAUSE,
+    f"POST {TEMPLATE}/resume": AuditAction.TEMPLATE_RESUME,
+    f"POST {TEMPLATE}/offline": AuditAction.TEMPLATE_OFFLINE,
+    f"POST {TEMPLATE}/preheat": AuditAction.TEMPLATE_PREHEAT,
+    f"POST {TEMPLATE}/clone": AuditAction.TEMPLATE_CREATE,
+    f"POST {TEMPLATE}/revoke": AuditAction.TEMPLATE_REVOKE,
+    "POST /v1/users/{user_id}/coupons/{coupon_no}/revoke": AuditAction.COUPON_REVOKE,
+    "POST /v1/batches": AuditAction.BATCH_CREATE,
+    f"POST {BATCH}/approve": AuditAction.BATCH_APPROVE,
+    f"POST {BATCH}/pause": AuditAction.BATCH_PAUSE,
+    f"POST {BATCH}/resume": AuditAction.BATCH_RESUME,
+    f"POST {BATCH}/cancel": AuditAction.BATCH_CANCEL,
+    "POST /v1/code-batches": AuditAction.CODES_CREATE,
+    "POST /v1/code-batches/{code_batch_id}/revoke": AuditAction.CODES_REVOKE,
+    "PUT /v1/users/{user_id}/tags": AuditAction.TAGS_SET,
+    "POST /v1/ledger/adjustments": AuditAction.LEDGER_ADJUST,
+    "POST /v1/daily-closes/{date}": AuditAction.DAY_CLOSE,
+    "POST /v1/daily-closes/{date}/reopen": AuditAction.DAY_REOPEN,
+    "POST /v1/reconciliations": AuditAction.RECONCILIATION_ASK,
+    "POST /v1/findings/{finding_id}/approve": AuditAction.FINDING_APPROVE,
+    "POST /v1/findings/{finding_id}/ignore": AuditAction.FINDING_IGNORE,
+    "POST /v1/webhooks": AuditAction.WEBHOOK_CREATE,
+    "DELETE /v1/webhooks/{webhook_id}": AuditAction.WEBHOOK_END,
+    "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": AuditAction.DELIVERY_REPLAY,
+    "POST /v1/api-keys": AuditAction.API_KEY_CREATE,
+    "DELETE /v1/api-keys/{key_id}": AuditAction.API_KEY_REVOKE,
+    f"POST {LETTER}/replay": AuditAction.DEAD_LETTER_REPLAY,
+    f"POST {LETTER}/discard": AuditAction.DEAD_LETTER_DISCARD,
+    "POST /v1/jobs/{name}/run": AuditAction.JOB_RUN,
+}
+"""Every write that a key of ``admin`` or ``ops`` opens, and the action by which the log tells of it."""
+
+EXEMPT = {"POST /v1/codes/lookup": "a question, whose code is kept out of addresses; it writes nothing"}
+"""Writes of operators that the log does not tell of, with the reason."""
+
+
+def _writes(shop: Shop) -> set[str]:
+    """What operators may write, by the application's own routes."""
+    return {
+        f"{method} {path_template(rule.rule)}"
+        for rule in shop.app.url_map.iter_rules()
+        if OPERATED & (scopes_of(shop.app.view_functions[rule.endpoint]) or frozenset())
+        for method in (rule.methods or set()) - {"GET", "HEAD", "OPTIONS"}
+    }
+
+
+def test_every_write_of_operators_is_audited_or_exempt(shop: Shop) -> None:
+    """A new one cannot be forgotten; the described addresses are those that are served (test_openapi)."""
+    assert _writes(shop) == AUDITED.keys() | EXEMPT.keys()
+
+
+Attempt = tuple[str, Any]
+Attempts = dict[str, Callable[[], Attempt]]
+
+
+class Office:
+    """An operator who tries each write, after what has to be there before."""
+
+    def __init__(self, services: Services, broker: redis.Redis) -> None:
+        self.shop = Shop(services, claim_rate=0, batch_approval_above=0, webhook_private=True, code_pepper=PEPPER)
+        self.boss = self.shop.caller("admin", "ops")
+        self.other = self.shop.caller("admin")
+        self.desk = self.shop.desk
+        self.broker = broker
+
+    def execute(self, statement: str, **named: Any) -> Any:
+        """Something that is there before; the first value of what comes back."""
+        with self.shop.services.engine.begin() as connection:
+            return connection.execute(text(statement), named).scalar()
+
+    def waiting(self) -> str:
+        """A template that waits for approval."""
+        return self.desk.open(approval_required=True)
+
+    def coupon(self, template_id: str) -> str:
+        """A coupon of ann's."""
+        self.shop.front.claim(template_id, "ann").ok(202)
+        self.shop.settle(template_id)
+        return str(self.execute("SELECT coupon_id FROM coupon ORDER BY coupon_id DESC LIMIT 1"))
+
+    def batch(self, status: str = "ready") -> str:
+        """A batch for ann that waits for approval."""
+        batch_no = BatchDesk(self.other).made(self.desk.open(), "ann")
+        stage_batch(self.shop.services, int(batch_no))
+        if status == "paused":
+            self.other.ask("POST", f"/v1/batches/{batch_no}/pause").ok()
+        return batch_no
+
+    def codes(self) -> dict[str, Any]:
+        """A batch of codes, as it is asked for."""
+        return {"template_id": self.desk.open(), "quantity": 2}
+
+    def finding(self, repaired_by: str | None = None) -> str:
+        """A finding that is open."""
+        desk = ReconDesk(self.shop.services)
+        desk.record([difference(repair=repaired_by)])
+        return desk.findings()[0].finding_id
+
+    def webhook(self) -> str:
+        """A webhook with one delivery."""
+        body = {"url": "http://127.0.0.1:9/hooks?token=hush"}
+        return str(self.other.ask("POST", "/v1/webhooks", body).ok(201)["webhook_id"])
+
+    def delivery(self, webhook_id: str) -> int:
+        """A message on its way there."""
+        made: int = self.execute(
+            "INSERT INTO delivery (target, webhook_id, outbox_id, event, user_id, template_id, coupon_id, payload,"
+            " next_attempt_at, occurred_at, created_at) VALUES ('webhook:' || :id, CAST(:id AS bigint), 1,"
+            " 'coupon.issued', 'ann', 1, 1, '{}', now(), now(), now()) RETURNING delivery_id",
+            id=webhook_id,
+        )
+        return made
+
+    def letter(self) -> str:
+        """A dead letter that can be read."""
+        message = {"actor_name": "sweep_gates", "args": [], "options": {}, "queue_name": "care", "kwargs": {}}
+        self.broker.zadd("dramatiq:care.XQ", {"message-1": 1_000})
+        self.broker.hset("dramatiq:care.XQ.msgs", "message-1", json.dumps(message))
+        return "message-1"
+
+
+def _adjustment(coupon_no: str) -> dict[str, Any]:
+    return {"reference": "t-1", "user_id": "ann", "order_no": "o1", "coupon_no": coupon_no, "amount": 5, "reason": "x"}
+
+
+def _of_templates(office: Office) -> Attempts:
+    """For each write: what has to be there, then its address and body."""
+    desk = office.desk
+
+    def paused() -> Attempt:
+        template_id = desk.open()
+        desk.act(template_id, "pause").ok()
+        return f"/v1/templates/{template_id}/resume", None
+
+    return {
+        "POST /v1/templates": lambda: ("/v1/templates", template_body()),
+        f"PATCH {TEMPLATE}": lambda: (f"/v1/templates/{desk.draft()}", {"name": "other"}),
+        f"DELETE {TEMPLATE}": lambda: (f"/v1/templates/{desk.draft()}", None),
+        f"POST {TEMPLATE}/publish": lambda: (f"/v1/templates/{desk.draft()}/publish", None),
+        f"POST {TEMPLATE}/approve": lambda: (f"/v1/templates/{office.waiting()}/approve", {}),
+        f"POST {TEMPLATE}/reject": lambda: (f"/v1/templates/{office.waiting()}/reject", {"comment": "no"}),
+        f"POST {TEMPLATE}/withdraw": lambda: (f"/v1/templates/{office.waiting()}/withdraw", {}),
+        f"POST {TEMPLATE}/pause": lambda: (f"/v1/templates/{desk.open()}/pause", None),
+        f"POST {TEMPLATE}/resume": paused,
+        f"POST {TEMPLATE}/offline": lambda: (f"/v1/templates/{desk.open()}/offline", None),
+        f"POST {TEMPLATE}/preheat": lambda: (f"/v1/templates/{desk.open()}/preheat", None),
+        f"POST {TEMPLATE}/clone": lambda: (f"/v1/templates/{desk.draft()}/clone", None),
+        f"POST {TEMPLATE}/revoke": lambda: (f"/v1/templates/{desk.open()}/revoke", {"reason": "wrong"}),
+        "POST /v1/users/{user_id}/coupons/{coupon_no}/revoke": lambda: (
+            f"/v1/users/ann/coupons/{office.coupon(desk.open())}/revoke",
+            {"reason": "wrong"},
+        ),
+        "POST /v1/batches": lambda: ("/v1/batches", {"template_id": desk.open(), "name": "b", "tags": "vip"}),
+        f"POST {BATCH}/approve": lambda: (f"/v1/batches/{office.batch()}/approve", None),
+        f"POST {BATCH}/pause": lambda: (f"/v1/batches/{office.batch()}/pause", None),
+        f"POST {BATCH}/resume": lambda: (f"/v1/batches/{office.batch('paused')}/resume", None),
+        f"POST {BATCH}/cancel": lambda: (f"/v1/batches/{office.batch()}/cancel", None),
+        "POST /v1/code-batches": lambda: ("/v1/code-batches", office.codes()),
+        "POST /v1/code-batches/{code_batch_id}/revoke": lambda: (
+            f"/v1/code-batches/{office.other.ask('POST', '/v1/code-batches', office.codes()).ok(202)['code_batch_id']}"
+            "/revoke",
+            None,
+        ),
+    }
+
+
+def _of_the_back_office(office: Office) -> Attempts:
+    """The others."""
+
+    def revoked_key() -> Attempt:
+        body = {"name": "x", "scopes": ["storefront"]}
+        return f"/v1/api-keys/{office.other.ask('POST', '/v1/api-keys', body).ok(201)['key_id']}", None
+
+    def reopened() -> Attempt:
+        office.other.ask("POST", "/v1/daily-closes/2026-01-02", {}).ok()
+        return "/v1/daily-closes/2026-01-02/reopen", {"reason": "late"}
+
+    def replayed() -> Attempt:
+        webhook_id = office.webhook()
+        return f"/v1/webhooks/{webhook_id}/deliveries/{office.delivery(webhook_id)}/replay", None
+
+    return {
+        "PUT /v1/users/{user_id}/tags": lambda: ("/v1/users/ann/tags", {"tags": ["vip"]}),
+        "POST /v1/ledger/adjustments": lambda: (
+            "/v1/ledger/adjustments",
+            _adjustment(office.coupon(office.desk.open())),
+        ),
+        "POST /v1/daily-closes/{date}": lambda: ("/v1/daily-closes/2026-01-02", {}),
+        "POST /v1/daily-closes/{date}/reopen": reopened,
+        "POST /v1/reconciliations": lambda: ("/v1/reconciliations", {"kind": "stock"}),
+        "POST /v1/findings/{finding_id}/approve": lambda: (
+            f"/v1/findings/{office.finding(next(iter(RepairName)).value)}/approve",
+            {"comment": "yes"},
+        ),
+        "POST /v1/findings/{finding_id}/ignore": lambda: (f"/v1/findings/{office.finding()}/ignore", {"comment": "no"}),
+        "POST /v1/webhooks": lambda: ("/v1/webhooks", {"url": "http://127.0.0.1:9/hooks?token=hush"}),
+        "DELETE /v1/webhooks/{webhook_id}": lambda: (f"/v1/webhooks/{office.webhook()}", None),
+        "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": replayed,
+        "POST /v1/api-keys": lambda: ("/v1/api-keys", {"name": "till", "scopes": ["storefront"]}),
+        "DELETE /v1/api-keys/{key_id}": revoked_key,
+        f"POST {LETTER}/replay": lambda: (f"/v1/dead-letters/{office.letter()}/replay", None),
+        f"POST {LETTER}/discard": lambda: (f"/v1/dead-letters/{office.letter()}/discard", None),
+        "POST /v1/jobs/{name}/run": lambda: ("/v1/jobs/sweep_gates/run", None),
+    }
+
+
+@pytest.fixture
+def office(services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
+    """With a repair that any finding can be given."""
+    assert services.settings.broker_url is not None
+    monkeypatch.setitem(repair.REPAIRS, next(iter(RepairName)), lambda *_: {"done": True})
+    broker = client_without_retries(services.settings.broker_url.get_secret_value(), 2_000)
+    yield Office(services, broker)
+    broker.close()
+
+
+def _log(reader: Caller, query: str = "") -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = reader.ask("GET", f"{LOG}?limit=200{query}").ok()["items"]
+    return items
+
+
+@pytest.mark.parametrize("operation", sorted(AUDITED))
+def test_a_write_leaves_one_row_with_who_and_what(office: Office, operation: str) -> None:
+    """With the key and the id of the request; once, though it is sent again under its key; and without a secret."""
+    method = operation.partition(" ")[0]
+    path, body = (_of_templates(office) | _of_the_back_office(office))[operation]()
+    known = len(_log(office.other))
+
+    answer = office.boss.ask(method, path, body, Idempotency_Key="k", X_Request_Id="req-1")
+    again = office.boss.ask(method, path, body, Idempotency_Key="k", X_Request_Id="req-2")
+
+    assert (answer.status // 100, answer.status) == (2, again.status), answer.body
+    entry, *others = _log(office.other)
+    assert (known, AUDITED[operation], "req-1", "test") == (
+        len(others), entry["action"], entry["request_id"], entry["key_name"],
+    )  # fmt: skip
+    secret = answer.json.get("secret") or answer.json.get("key") or "hush"
+    assert secret not in json.dumps(entry)
+    assert "hush" not in json.dumps(entry)
+    assert entry["subject"].partition(":")[2] in path + answer.body.decode()
+
+
+def test_what_was_refused_leaves_no_row(office: Office) -> None:
+    """Nor does what changes nothing."""
+    template_id = office.desk.open()
+    known = _log(office.other)
+
+    office.boss.ask("POST", f"/v1/templates/{template_id}/resume").problem(409, "INVALID_STATUS")
+    office.boss.ask("POST", "/v1/dead-letters/none/discard").problem(404, "DEAD_LETTER_NOT_FOUND")
+    office.boss.ask("PATCH", f"/v1/templates/{template_id}", {"notify": True}).ok()
+    office.boss.ask("POST", "/v1/templates", {}).problem(422, "VALIDATION_FAILED")
+
+    assert known == _log(office.other)
+
+
+def test_the_log_is_read_by_what_is_asked(office: Office) -> None:
+    """By subject, action, key and time, in pages, newest first."""
+    template_id = office.desk.open()
+    office.boss.ask("POST", f"/v1/templates/{template_id}/pause").ok()
+    office.boss.ask("PATCH", f"/v1/templates/{template_id}", {"name": "later"}).ok()
+
+    of_template = _log(office.other, f"&subject=template:{template_id}")
+    first = office.other.ask("GET", f"{LOG}?subject=template:{template_id}&limit=3").ok()
+    second = office.other.ask("GET", f"{LOG}?subject=template:{template_id}&cursor={first['next_cursor']}").ok()
+
+    assert ["template.change", "template.pause", "template.publish", "template.create"] == [
+        entry["action"] for entry in of_template
+    ]
+    change, pause = of_template[:2]
+    assert ({"name": "Double Eleven 100-20"}, {"name": "later"}) == (change["before"], change["after"])
+    assert ({"status": "active"}, {"status": "paused"}) == (pause["before"], pause["after"])
+    assert of_template == [*first["items"], *second["items"]]
+    assert [pause] == _log(office.other, "&action=template.pause")
+    assert {"template.change", "template.pause"} == {
+        entry["action"] for entry in _log(office.other, f"&key_id={change['key_id']}")
+    }
+    assert [] == _log(office.other, "&since=2100-01-01T00:00:00Z")
+    assert [] == _log(office.other, "&until=2020-01-01T00:00:00Z")
+    assert {"since"} == set(office.other.ask("GET", f"{LOG}?since=2026").bad_fields())
+
+
+def test_only_administrators_read_it(shop: Shop) -> None:
+    """It names keys and what they do."""
+    for scope in ("storefront", "orders", "ops"):
+        shop.caller(scope).ask("GET", LOG).problem(403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM audit_log", "UPDATE audit_log SET operator = 'nobody'"])
+def test_a_row_is_neither_changed_nor_deleted(shop: Shop, statement: str) -> None:
+    """By nobody who comes with the platform's own SQL."""
+    shop.desk.draft()
+
+    with (
+        pytest.raises(ProgrammingError, match="neither changed nor deleted"),
+        shop.services.engine.begin() as connection,
+    ):
+        connection.execute(text(statement))
