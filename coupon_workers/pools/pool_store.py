@@ -56,9 +56,9 @@ def fill_pool(connection: Connection, template_id: int, template: TemplateFields
     connection.execute(text("DELETE FROM pool_value WHERE template_id = :id"), {"id": template_id})
     counts = ((amount, sum(1 for _ in same)) for amount, same in groupby(sorted(face_values(template))))
     while rows := list(islice(counts, _ROWS_AT_A_TIME)):
-        amounts, quantities = zip(*rows, strict=True)
-        arguments = {"template_id": template_id, "amounts": list(amounts), "quantities": list(quantities)}
-        connection.execute(_INSERT, arguments)
+        # Array literals: of lists the server would parse each number as an expression, several times slower.
+        amounts, quantities = ("{" + ",".join(map(str, column)) + "}" for column in zip(*rows, strict=True))
+        connection.execute(_INSERT, {"template_id": template_id, "amounts": amounts, "quantities": quantities})
 
 
 def face_values(template: TemplateFields) -> array[int]:
