@@ -92,7 +92,8 @@ class CapacityError(InvalidInput):
 
     def __init__(self, space: int, allowed: int) -> None:
         self.space, self.allowed = space, allowed
-        super().__init__([("quantity", f"must be at most {allowed}: {space} such codes are possible")])
+        message = f"must be at most {allowed}: {space} such codes are possible, and longer ones are harder to guess"
+        super().__init__([("quantity", message)])
 
 
 class EmbeddedServerError(CouponWorkersError):

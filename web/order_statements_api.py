@@ -68,7 +68,8 @@ def put_statement(path: DayPath) -> Any:
         detail = f"the file {error.errors[0][1]}"
         raise ProblemError(422, "VALIDATION_FAILED", detail, errors=error.errors, file_code=error.code) from None
     except StatementRowsError as error:
-        detail = f"{error.count} rows break a rule; nothing was taken"
+        broken = "1 row breaks a rule" if error.count == 1 else f"{error.count} rows break a rule"
+        detail = f"{broken}; nothing was taken"
         raise ProblemError(422, "VALIDATION_FAILED", detail, errors=error.errors, bad_rows=error.count) from None
 
 

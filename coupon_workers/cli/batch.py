@@ -24,15 +24,12 @@ from coupon_workers.campaigns.new_batch import NewBatch, create_batch
 from coupon_workers.campaigns.tag_import import import_tags
 from coupon_workers.cli.batch_progress import left_running, wait_for_end
 from coupon_workers.cli.batch_table import batch_list, summary
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import OPERATOR, cli_settings
 from coupon_workers.errors import InvalidInput
 from coupon_workers.field_message import field_message
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.field_type import Instant, Name
-
-OPERATOR = "command-line"
-"""Who made a batch that was made here; any key may approve it."""
 
 LONGEST_NAME = 64
 _UNHAPPY = (BatchStatus.FAILED, BatchStatus.CANCELLED)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import OPERATOR, cli_settings
 from coupon_workers.errors import InvalidInput
 from coupon_workers.finance.business_day import read_day
 from coupon_workers.finance.close_csv import close_csv
@@ -19,8 +19,6 @@ from coupon_workers.finance.close_reading import DayClose, Sums
 from coupon_workers.finance.daily_close import close_day
 from coupon_workers.finance.money_text import plain_money
 from coupon_workers.runtime.process import make_services
-
-OPERATOR = "command line"
 
 _WIDE = 150
 """Columns: a row stays one line, also in a narrow terminal or a file."""
@@ -30,7 +28,7 @@ def _day(word: str) -> date:
     try:
         return read_day(word)
     except InvalidInput as error:
-        raise click.UsageError(f"{word!r}: {error}") from None
+        raise click.UsageError(f"{word!r} {error.errors[0][1]}") from None
 
 
 @click.command(short_help="Close a business day, and show it.")
@@ -62,6 +60,9 @@ def _show(console: Console, closed: DayClose) -> None:
         highlight=False,
         markup=False,
     )
+    if not closed.rows:
+        console.print("No coupon was issued, used, returned, expired or adjusted on it.", highlight=False)
+        return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("template", no_wrap=True, max_width=40)
     for heading in ("issued", "redeemed", "", "returned", "", "expired", "adjusted", "expense"):

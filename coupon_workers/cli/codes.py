@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from coupon_workers.cli.batch import OPERATOR, checked, identity
+from coupon_workers.cli.batch import checked, identity
 from coupon_workers.cli.batch_progress import OUTAGE_S, POLL_S
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import OPERATOR, cli_settings
 from coupon_workers.codes.code_batch import LARGEST, CodeBatchStatus
 from coupon_workers.codes.code_batch_end import revoke_code_batch
 from coupon_workers.codes.code_batch_reading import CodeBatchAnswer, read_one

@@ -15,6 +15,9 @@ DATABASE = "database_url"
 STOCK = "redis_url"
 BROKER = "broker_url"
 
+OPERATOR = "command-line"
+"""Who did what was done here; any key may approve a batch that was made here."""
+
 
 class NothingRuns(CouponWorkersError):  # noqa: N818 - it says what is the case
     """No server to talk to: none is named, and no ``up`` runs in the data folder."""

@@ -8,7 +8,7 @@ import shlex
 import click
 from pydantic import SecretStr
 
-from coupon_workers.cli.connect import nothing_runs, settings_in_force
+from coupon_workers.cli.connect import BROKER, DATABASE, STOCK, nothing_runs, settings_in_force
 from coupon_workers.embedded.servers_file import running_settings
 from coupon_workers.errors import SettingsError
 from coupon_workers.runtime.settings import PREFIX, Settings
@@ -26,7 +26,7 @@ def env(urls: bool) -> None:
 
     Addresses that are not set are those of the running `up`, if there is one: otherwise `(embedded)`.
 
-    With --urls: lines for a shell to evaluate, passwords included: eval "$(coupon-workers env --urls)".
+    With --urls: lines for a shell to evaluate, secrets included: eval "$(coupon-workers env --urls)".
     """
     try:
         settings = settings_in_force()
@@ -46,7 +46,7 @@ def _setting_lines(settings: Settings) -> list[str]:
 
 def _shown(name: str, value: object) -> str:
     if value is None:
-        return _EMBEDDED if name.endswith("_url") else ""
+        return _EMBEDDED if name in (DATABASE, STOCK, BROKER) else ""
     return masked(value.get_secret_value()) if isinstance(value, SecretStr) else str(value)
 
 

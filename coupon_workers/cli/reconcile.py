@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from coupon_workers.cli.connect import cli_settings
+from coupon_workers.cli.connect import OPERATOR, cli_settings
 from coupon_workers.errors import InvalidInput
 from coupon_workers.finance.business_day import read_day
 from coupon_workers.finance.money_text import plain_money
@@ -23,8 +23,6 @@ from coupon_workers.reconciliation.run import perform_run, write_run
 from coupon_workers.reconciliation.run_reading import RunAnswer, read_run
 from coupon_workers.runtime.process import make_services
 
-OPERATOR = "command line"
-
 _WIDE = 150
 """Columns: a row stays one line, also in a narrow terminal or a file."""
 
@@ -33,7 +31,7 @@ def _day(_context: click.Context, _parameter: click.Parameter, word: str | None)
     try:
         return None if word is None else read_day(word)
     except InvalidInput as error:
-        raise click.UsageError(f"{word!r}: {error}") from None
+        raise click.UsageError(f"{word!r} {error.errors[0][1]}") from None
 
 
 def _instant(_context: click.Context, _parameter: click.Parameter, word: str | None) -> datetime | None:
@@ -103,5 +101,7 @@ def _show(console: Console, run: RunAnswer, findings: list[FindingAnswer]) -> No
         words = (finding.finding_id, finding.finding_class, finding.subject)
         table.add_row(*map(escape, words), money, finding.repair or "by hand", str(finding.state))
     console.print(table)
+    if any(finding.state == FindingState.OPEN for finding in findings):
+        console.print("What is open waits for POST /v1/findings/ID/approve or /ignore.", highlight=False, markup=False)
     if run.truncated:
         console.print(f"There are more: {MOST:,} are listed.", highlight=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from coupon_workers.errors import EmbeddedServerError
@@ -41,10 +42,7 @@ class FolderLock:
         descriptor = os.open(self._folder / _FILE, os.O_RDWR | os.O_CREAT, 0o644)
         if not _try_lock(descriptor):
             os.close(descriptor)
-            raise EmbeddedServerError(
-                f"{self._folder} is in use by process {holder(self._folder) or '(ending)'}: "
-                "stop that one, or choose another folder with COUPON_DATA_DIR"
-            )
+            raise _in_use(self._folder, holder(self._folder))
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         _held.add(descriptor)
@@ -76,6 +74,20 @@ def holder(folder: Path) -> int | None:
     finally:
         os.close(descriptor)
     return None
+
+
+def refuse_held(folder: Path) -> None:
+    """Raises ``EmbeddedServerError`` naming the holder's process when somebody holds the lock of ``folder``."""
+    with suppress(OSError):  # a folder that cannot be read is told of when it is to be used
+        if (pid := holder(folder)) is not None:
+            raise _in_use(folder, pid)
+
+
+def _in_use(folder: Path, pid: int | None) -> EmbeddedServerError:
+    return EmbeddedServerError(
+        f"{folder} is in use by process {pid or '(ending)'}: "
+        "stop that one, or choose another folder with COUPON_DATA_DIR"
+    )
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from coupon_workers.embedded.child import ChildProcess
+from coupon_workers.embedded.folder_lock import refuse_held
 from coupon_workers.embedded.kept_pepper import CODE_PEPPER, kept_pepper
 from coupon_workers.embedded.listen_address import base_url, free_port
 from coupon_workers.embedded.output import Output, PrefixedOutput
@@ -59,9 +60,10 @@ class RunningSystem:
     def start(self, ready_timeout_s: float = READY_TIMEOUT_S) -> None:
         """Start all of it, in order, and return when the front says it is ready. Then ``base_url`` and ``env`` are set.
 
-        Raises ``EmbeddedServerError`` when the port is taken (nothing has been started then), a server does not start,
-        the migration fails, or a process does not come up; what had been started is stopped.
+        Raises ``EmbeddedServerError`` when the folder or the port is taken (nothing has been started then), a server
+        does not start, the migration fails, or a process does not come up; what had been started is stopped.
         """
+        refuse_held(self.servers.data_dir)  # first: who has the folder mostly has the port too
         port = free_port(self._host, self._port)
         try:
             self.servers.start()

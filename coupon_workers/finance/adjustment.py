@@ -110,5 +110,5 @@ def _booked(connection: Connection, asked: Adjustment) -> Mapping[str, Any] | No
         reason=row["reason"],
     )
     if booked != asked:
-        raise InvalidInput([("reference", "It belongs to another adjustment")])
+        raise InvalidInput([("reference", "belongs to another adjustment")])
     return {str(name): value for name, value in row.items()}

@@ -83,7 +83,7 @@ def take_event(connection: Connection, now: datetime, body: EventBody) -> Row:
     event = row_of(connection.execute(_STORED, key).mappings().one())
     if stored is None:
         if event["fingerprint"] != digest(said):
-            raise InvalidInput([("event_id", "It belongs to another event")])
+            raise InvalidInput([("event_id", "belongs to another event")])
         return event
     outcome = _settle(connection, now, order, event)
     if event["type"] == "paid" and outcome == APPLIED:

@@ -80,7 +80,7 @@ def refund(connection: Connection, now: datetime, order_no: str, body: RefundBod
     if stored is not None:
         row = row_of(stored)
         if row["fingerprint"] != fingerprint:
-            raise InvalidInput([("refund_no", "It belongs to another refund")])
+            raise InvalidInput([("refund_no", "belongs to another refund")])
         return row
     if order["status"] != "redeemed":
         raise Conflict("NOT_REDEEMED", f"the order is {order['status']}, not redeemed", order_status=order["status"])

@@ -150,7 +150,7 @@ def _begin(services: Services, run_id: int) -> _Begun | None:
 
 def _check(kind: ReconKind, as_of: datetime, day: date | None, now: datetime) -> None:
     if (kind is ReconKind.ORDERS) != (day is not None):
-        message = "is the business day of orders" if day is None else "is for orders only; others have an as_of"
+        message = "is required: the day of the orders" if day is None else "is for orders only; others have an as_of"
         raise InvalidInput([("date", message)])
     if as_of > now:
         raise InvalidInput([("as_of", "must not lie in the future")])

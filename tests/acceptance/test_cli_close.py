@@ -45,10 +45,18 @@ def test_a_table_shows_money_with_the_decimals_of_its_currency(run: Run, shop: C
     first, second = run("2025-11-11"), run("2025-11-11")
 
     assert (0, 0, first.output) == (first.exit_code, second.exit_code, second.output)
-    assert "2025-11-11 is closed: revision 1, at " in first.output and "by command line" in first.output
+    assert "2025-11-11 is closed: revision 1, at " in first.output and "by command-line" in first.output
     totals = [line.split() for line in first.output.splitlines() if "total" in line]
     assert [["total", "CNY"], ["total", "JPY"], ["total", "KWD"]] == [total[:2] for total in totals]
     assert ["1,234.56", "1,500", "1.500"] == [total[-2] for total in totals]
+
+
+def test_a_day_on_which_nothing_happened_is_said_to_be_one(run: Run, shop: ClosingShop) -> None:
+    """Instead of a table without a line."""
+    closed = run("2025-11-10")
+
+    assert (0, 2) == (closed.exit_code, len(closed.output.splitlines())), closed.output
+    assert "No coupon was issued" in closed.output
 
 
 def test_programs_get_json_or_csv(run: Run, shop: ClosingShop) -> None:
@@ -64,7 +72,7 @@ def test_programs_get_json_or_csv(run: Run, shop: ClosingShop) -> None:
     ("words", "code", "told"),
     [
         (("2999-12-31",), 1, "2999-12-31 can be closed from 2999-12-31T16:02:00Z on"),
-        (("yesterday",), 2, "must be a day of the years 2000 to 2999"),
+        (("yesterday",), 2, "'yesterday' must be a day of the years 2000 to 2999"),
         (("2025-11-11", "--json", "--csv"), 2, "not both"),
         ((), 2, "DATE"),
     ],

@@ -47,6 +47,7 @@ def test_a_table_shows_what_differs(run: Run, shop: ClosingShop) -> None:
     assert f"orders of {DAY} as of " in orders.output and "1 examined, 1 differ, 1 new, 0 gone" in orders.output
     [line] = [line.split() for line in orders.output.splitlines() if "statement_missing" in line]
     assert ["1", "statement_missing", "day", DAY, "by", "hand", "open"] == line
+    assert "POST /v1/findings/ID/approve or /ignore" in orders.output
     assert ["0 examined, 0 differ, 0 new, 0 gone"] == [
         line.partition(": ")[2] for line in batches.output.splitlines() if line.startswith("batches as of")
     ]
@@ -60,6 +61,7 @@ def test_a_safe_difference_is_repaired_and_shown(run: Run, shop: ClosingShop) ->
 
     [line] = [line.split() for line in stock.output.splitlines() if "issued_counter_differs" in line]
     assert (0, ["recount_template", "repaired"]) == (stock.exit_code, line[-2:])
+    assert "approve" not in stock.output
     assert [(1,)] == shop.rows("SELECT issued_quantity FROM coupon_template")
 
 
@@ -79,9 +81,9 @@ def test_programs_get_json_or_csv(run: Run, shop: ClosingShop) -> None:
     ("words", "told"),
     [
         (("money",), "'money' is not one of"),
-        (("orders",), "date: is the business day of orders"),
+        (("orders",), "date: is required: the day of the orders"),
         (("stock", "--date", DAY), "date: is for orders only"),
-        (("orders", "--date", "yesterday"), "must be a day of the years 2000 to 2999"),
+        (("orders", "--date", "yesterday"), "'yesterday' must be a day of the years 2000 to 2999"),
         (("state", "--as-of", "noon"), "is no instant"),
         (("state", "--as-of", "2025-11-12T12:00:00"), "has no offset"),
         (("state", "--as-of", "2999-01-01T00:00:00Z"), "must not lie in the future"),

@@ -134,7 +134,7 @@ def test_a_row_that_breaks_a_rule_is_named(centre: Caller, services: Services, r
     refused = _put(centre, said(GOOD[1], row, "o3,cid,paid,1,0,CNY"))
 
     assert [f"line.3.{field}".rstrip(".") for field in fields] == refused.bad_fields()
-    assert 1 == refused.json["bad_rows"]
+    assert (1, "1 row breaks a rule; nothing was taken") == (refused.json["bad_rows"], refused.json["detail"])
     assert [] == _stored(services)
 
 
@@ -154,7 +154,7 @@ def test_a_hundred_rows_are_named_and_all_are_counted(centre: Caller) -> None:
 
     problem = _put(centre, said(*rows, *rows[:50:2])).problem(422, "VALIDATION_FAILED")
 
-    assert 175 == problem["bad_rows"]
+    assert (175, "175 rows break a rule; nothing was taken") == (problem["bad_rows"], problem["detail"])
     assert [f"line.{number}.paid_amount" for number in range(3, 203, 2)] == [e["field"] for e in problem["errors"]]
 
 

@@ -96,7 +96,7 @@ def test_a_reference_of_another_adjustment_is_refused(shop: ClosingShop) -> None
     ):
         found = refused_without_a_trace(shop, partial(_book, shop, changed))
 
-        assert ("INVALID", {"reference": "It belongs to another adjustment"}) == found
+        assert ("INVALID", {"reference": "belongs to another adjustment"}) == found
 
 
 def test_another_users_coupon_is_as_unknown_as_none(shop: ClosingShop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import redis
 from sqlalchemy import NullPool, create_engine, text
 
+from coupon_workers.embedded.running_system import RunningSystem
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
 from coupon_workers.embedded.servers_file import running_settings
 from coupon_workers.errors import EmbeddedServerError
@@ -77,6 +79,15 @@ def test_a_second_start_on_the_same_folder_is_refused(servers: EmbeddedServers) 
     second.stop()
 
     assert servers.urls() == running_settings(servers.data_dir)
+
+
+def test_who_has_the_folder_is_told_before_what_has_the_port(servers: EmbeddedServers) -> None:
+    """Mostly it is the same one."""
+    with socket.create_server(("127.0.0.1", 0)) as front:
+        second = RunningSystem(servers.data_dir, port=front.getsockname()[1], durable=False)
+
+        with pytest.raises(EmbeddedServerError, match=f"in use by process {os.getpid()}"):
+            second.start()
 
 
 def test_given_servers_are_used_and_not_started(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import redis
 from sqlalchemy import text
 
 from coupon_workers.checking.report import check_all
+from coupon_workers.checking.verdict_table import fact_table
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.gate import ClaimGate
 from coupon_workers.claiming.key import BucketKeys
@@ -116,6 +117,7 @@ def test_a_sound_system_has_no_breach(scene: Scene) -> None:
     expected = {"coupons": 3, "rejections": 1, "queued": 1}
     assert report.holds, report.breaches
     assert expected == {name: report.facts[name] for name in expected}
+    assert [] == [meaning for meaning in fact_table(report.facts).columns[2].cells if not meaning]
 
 
 def test_a_crash_between_commit_and_acknowledgement_is_no_breach(scene: Scene) -> None:

@@ -129,7 +129,7 @@ def test_an_event_id_means_one_event(shop: OrderShop) -> None:
     """With another body it is refused by its field; another user's equal id is another event."""
     shop.lock("o1", [shop.issue(shop.template())])
     shop.tell("e1", "o1", "paid", START, payment_no="pay-1")
-    expected = ("INVALID", {"event_id": "It belongs to another event"})
+    expected = ("INVALID", {"event_id": "belongs to another event"})
 
     for call in (
         lambda: shop.tell("e1", "o1", "paid", START, payment_no="pay-2"),

@@ -173,7 +173,7 @@ def test_a_refund_number_for_two_orders_at_once_belongs_to_one(shop: OrderShop, 
 
     assert ["InvalidInput", "OK"] == sorted(map(code_of, outcomes))
     [error] = [outcome for outcome in outcomes if isinstance(outcome, InvalidInput)]
-    assert [("refund_no", "It belongs to another refund")] == error.errors
+    assert [("refund_no", "belongs to another refund")] == error.errors
     shop.refund("o2" if isinstance(outcomes[1], InvalidInput) else "o1", "ref-2")
     assert 0 == shop.expense()
     assert_sound(shop.services)

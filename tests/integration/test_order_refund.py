@@ -115,7 +115,7 @@ def test_a_refund_number_means_one_refund(shop: OrderShop) -> None:
     shop.refund("o1", "ref-1", [("1", 1)])
     shop.pay_directly("o2", [shop.issue(shop.template())])
     shop.lock("o3", [shop.issue(shop.template())])
-    expected = ("INVALID", {"refund_no": "It belongs to another refund"})
+    expected = ("INVALID", {"refund_no": "belongs to another refund"})
 
     for order, lines in (("o1", None), ("o1", [("1", 2)]), ("o2", None), ("o2", [("1", 1)]), ("o3", None)):
         assert expected == refused_without_a_trace(shop, lambda: shop.refund(order, "ref-1", lines))  # noqa: B023

@@ -38,12 +38,14 @@ def test_every_setting_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("COUPON_CODE_PEPPER", "grains-of-white-pepper")
     monkeypatch.setenv("COUPON_CRASH_AT", "settle.after_commit")
     monkeypatch.delenv("COUPON_DATABASE_URL", raising=False)
+    monkeypatch.delenv("COUPON_SMTP_URL", raising=False)
     monkeypatch.setenv("COUPON_DATA_DIR", str(tmp_path))
 
     lines = CliRunner().invoke(env).output.splitlines()
 
     assert len(Settings.model_fields) == len(lines)
     assert {"COUPON_HTTP_PORT=8123", "COUPON_CODE_PEPPER=***", "COUPON_DATABASE_URL=(embedded)"} <= set(lines)
+    assert "COUPON_SMTP_URL=" in lines  # `up` runs no mail server
 
 
 def test_what_only_fault_tests_set_is_not_shown_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
