@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coupon_workers.audit.operator import COMMAND_LINE
 from coupon_workers.embedded.servers_file import running_settings
 from coupon_workers.errors import CouponWorkersError
 from coupon_workers.runtime.settings import PREFIX, Settings, read_settings
@@ -15,7 +16,7 @@ DATABASE = "database_url"
 STOCK = "redis_url"
 BROKER = "broker_url"
 
-OPERATOR = "command-line"
+OPERATOR = COMMAND_LINE.operator_id
 """Who did what was done here; any key may approve a batch that was made here."""
 
 

@@ -45,7 +45,7 @@ def test_a_table_shows_money_with_the_decimals_of_its_currency(run: Run, shop: C
     first, second = run("2025-11-11"), run("2025-11-11")
 
     assert (0, 0, first.output) == (first.exit_code, second.exit_code, second.output)
-    assert "2025-11-11 is closed: revision 1, at " in first.output and "by command-line" in first.output
+    assert "2025-11-11 is closed: revision 1, at " in first.output and "by command line" in first.output
     totals = [line.split() for line in first.output.splitlines() if "total" in line]
     assert [["total", "CNY"], ["total", "JPY"], ["total", "KWD"]] == [total[:2] for total in totals]
     assert ["1,234.56", "1,500", "1.500"] == [total[-2] for total in totals]
