@@ -19,21 +19,31 @@ STATEMENT_TIMEOUT_MS = 60_000
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended('reconciliation:' || CAST(:kind AS text), 0))")
 
 # Of an open finding the latest moment counts: a run as of an earlier one lists it, and leaves it as it is. One that a
-# person has ignored is not opened again as long as it differs in the same way.
+# person has ignored is not opened again as long as it differs in the same way. What differs so as of a moment before
+# its finding was repaired, or before a later run did not find it, is that finding, and news to nobody: the run may have
+# been under way beside another one, or beside a person.
 _RECORD = text("""
     WITH found AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(CAST(:differences AS jsonb))
+        -- In a store that is broken all over a reader may come upon a subject twice.
+        SELECT DISTINCT ON (finding_class, subject) * FROM jsonb_to_recordset(CAST(:differences AS jsonb))
             AS d(finding_class text, subject text, evidence jsonb, repair text, amount_minor bigint, currency text,
                  template_id bigint, user_id text, order_no text, coupon_id bigint)
+         ORDER BY finding_class, subject
     ), known AS MATERIALIZED (
-        SELECT d.finding_class, d.subject, last.finding_id, last.state
+        SELECT d.finding_class, d.subject, last.finding_id
           FROM found d
          CROSS JOIN LATERAL (
-            SELECT finding_id, state, evidence FROM recon_finding f
+            SELECT finding_id FROM recon_finding f
              WHERE f.kind = :kind AND f.finding_class = d.finding_class AND f.subject = d.subject
+               AND (f.state = 'open' OR (f.evidence = d.evidence AND CASE f.state
+                    WHEN 'ignored' THEN TRUE
+                    WHEN 'resolved' THEN EXISTS (
+                        SELECT FROM recon_run r
+                         WHERE r.kind = :kind AND r.business_date IS NOT DISTINCT FROM f.business_date
+                           AND r.as_of > :as_of AND r.finished_at = f.closed_at)
+                    ELSE f.closed_at > :as_of END))
              ORDER BY finding_id DESC LIMIT 1
          ) AS last
-         WHERE last.state = 'open' OR (last.state = 'ignored' AND last.evidence = d.evidence)
     ), seen AS (
         UPDATE recon_finding f
            SET last_run_id = :run_id, seen_count = f.seen_count + 1, seen_as_of = :as_of, evidence = d.evidence,

@@ -11,11 +11,13 @@ from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.operator import SYSTEM, acting_operator
 from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, StoreUnavailable
-from coupon_workers.finance.business_day import last_day_over
+from coupon_workers.finance.business_day import FIRST_DAY, last_day_over
 from coupon_workers.reconciliation.kind import ReconKind
+from coupon_workers.reconciliation.order_sql import OVERDUE_DAYS
 from coupon_workers.reconciliation.readers import READERS
 from coupon_workers.reconciliation.record import record_reading
 from coupon_workers.reconciliation.repair import repair_safe_findings
+from coupon_workers.reconciliation.run_sweep import BROKEN_OFF
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -27,6 +29,9 @@ MOST_ATTEMPTS = 5
 
 CARRIED = timedelta(days=31)
 """How long a day whose orders have open findings is looked at again, with each scheduled run."""
+
+LOOKED_AGAIN = timedelta(days=OVERDUE_DAYS + 2)
+"""A day is looked at again when so long ago: then no order of its last hours waits for its neighbour's statement."""
 
 SCHEDULE = "schedule"
 """Who asks for a run when no person does."""
@@ -44,6 +49,7 @@ _FIND = text("""
      ORDER BY run_id <> :run_id LIMIT 1
 """)
 
+# The last attempt may be under way, beside others that were sent: it is given up when it must have ended.
 _BEGIN = text("""
     UPDATE recon_run
        SET status = CASE WHEN attempt_count < :most THEN 'running' ELSE 'failed' END,
@@ -51,6 +57,7 @@ _BEGIN = text("""
            finished_at = CASE WHEN attempt_count < :most THEN NULL ELSE CAST(:now AS timestamptz) END,
            reason = CASE WHEN attempt_count < :most THEN NULL ELSE 'given up after ' || attempt_count || ' attempts' END
      WHERE run_id = :run_id AND status IN ('queued', 'running')
+       AND (attempt_count < :most OR coalesce(started_at <= :broken_off, TRUE))
     RETURNING kind, as_of, business_date, status
 """)
 
@@ -118,8 +125,8 @@ def perform_run(services: Services, run_id: int) -> None:
 
 
 def reconcile_due(services: Services, kind: ReconKind, logical_at: datetime) -> None:
-    """The scheduled runs of a kind. Of orders: the latest business day that is over, and earlier ones whose findings
-    are still open.
+    """The scheduled runs of a kind. Of orders: the latest business day that is over, the one on which no order waits
+    any more for a statement that does not come, and earlier ones whose findings are still open.
 
     Raises ``StoreUnavailable``; done again, what was done is not done twice.
     """
@@ -131,15 +138,15 @@ def _due_days(services: Services, logical_at: datetime) -> list[date]:
     with transaction(services.engine) as connection:
         latest = last_day_over(connection, logical_at)
         named = {"since": latest - CARRIED, "until": latest - timedelta(days=1)}
-        return [*connection.scalars(_CARRIED, named), latest]
+        return sorted({*connection.scalars(_CARRIED, named), latest - LOOKED_AGAIN, latest})
 
 
 def _begin(services: Services, run_id: int) -> _Begun | None:
-    """None when it is through, or given up."""
+    """None when it is through, given up, or in the hands of as many as may try."""
+    now = services.clock()
+    named = {"run_id": run_id, "now": now, "most": MOST_ATTEMPTS, "broken_off": now - BROKEN_OFF}
     with transaction(services.engine) as connection:
-        row = connection.execute(
-            _BEGIN, {"run_id": run_id, "now": services.clock(), "most": MOST_ATTEMPTS}
-        ).one_or_none()
+        row = connection.execute(_BEGIN, named).one_or_none()
     if row is None:
         return None
     if row.status != "running":
@@ -154,5 +161,7 @@ def _check(kind: ReconKind, as_of: datetime, day: date | None, now: datetime) ->
         raise InvalidInput([("date", message)])
     if as_of > now:
         raise InvalidInput([("as_of", "must not lie in the future")])
+    if as_of.date() < FIRST_DAY:
+        raise InvalidInput([("as_of", f"must not lie before {FIRST_DAY}")])
     if day is not None and day > now.date() + timedelta(days=1):
         raise InvalidInput([("date", "must not lie in the future")])

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.repair_name import RepairName
+from coupon_workers.reconciliation.run import reconcile_due
 from coupon_workers.runtime.services import Services
 from tests.support.closing import ClosingShop, cart
 from tests.support.statement import Comparison, Found
@@ -234,6 +236,21 @@ def test_around_midnight_an_order_waits_for_the_neighbours_statement(
     compared.at("2026-11-14T09:00+08:00").give(NEXT)
     compared.give(BEFORE)
     assert found == compared.found(DAY)
+
+
+def test_an_order_that_has_waited_in_vain_is_found_on_schedule(compared: Comparison) -> None:
+    """The neighbour's statement never comes, and nobody asks."""
+    _bought(compared.at(f"{DAY}T23:30+08:00"))
+    compared.at(MORNING).give(DAY)
+
+    found = []
+    for day in range(12, 20):
+        compared.at(f"2026-11-{day}T20:00+00:00")
+        reconcile_due(compared.shop.services, ReconKind.ORDERS, compared.shop.clock.now)
+        found.append(compared.states(DAY))
+
+    assert [[]] * 4 == found[:4]
+    assert [[("redeemed_without_order", "open")]] * 4 == found[4:]
 
 
 def test_a_payment_that_is_heard_late_is_looked_for_where_it_was_made(compared: Comparison) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -80,6 +80,14 @@ def test_what_was_not_judged_stays_as_it_is(desk: ReconDesk) -> None:
     assert [OPEN] == desk.brief()
 
 
+def test_what_a_reader_comes_upon_twice_is_one_finding(desk: ReconDesk) -> None:
+    """As where a number is on two coupons: the run ends all the same."""
+    run = desk.record([difference(), difference(evidence={"booked": 4})])
+
+    assert (1, 1, "done") == (run.found, run.opened, run.status)
+    assert [OPEN] == desk.brief()
+
+
 def test_a_list_that_is_not_whole_takes_nothing_for_gone(desk: ReconDesk) -> None:
     """What is not on it may be behind its end."""
     desk.record([difference()])
@@ -99,6 +107,27 @@ def test_a_run_as_of_an_earlier_moment_changes_no_later_knowledge(desk: ReconDes
 
     assert (2, 1, 0) == (run.found, run.opened, gone.resolved)
     assert [{"booked": 4}, {"booked": 3}] == [finding.evidence for finding in reversed(desk.findings())]
+
+
+@pytest.mark.parametrize("end", ["repaired", "approved", "resolved"])
+def test_a_run_as_of_a_moment_before_a_findings_end_does_not_open_it_again(desk: ReconDesk, end: str) -> None:
+    """It may have read beside the run that had it repaired, or beside a person: it lists the finding that there was."""
+    desk.record([difference()])
+    before = desk.later(minutes=5).now
+    if end == "resolved":
+        desk.later(minutes=5).record([])
+    else:
+        desk.later(minutes=5).execute(
+            "UPDATE recon_finding SET state = :end, closed_at = :now, decided_by = 'x'", end=end, now=desk.now
+        )
+
+    same = desk.later(minutes=5).record([difference()], as_of=before)
+    otherwise = desk.record([difference(evidence={"booked": 9})], as_of=before + timedelta(seconds=1))
+    desk.execute("DELETE FROM recon_finding WHERE state = 'open'")
+    again = desk.later(minutes=5).record([difference()])
+
+    assert [(1, 0), (1, 1), (1, 1)] == [(run.found, run.opened) for run in (same, otherwise, again)]
+    assert [(*OPEN[:2], end), OPEN] == desk.brief()
 
 
 def test_kinds_and_days_do_not_resolve_each_others_findings(desk: ReconDesk) -> None:
@@ -186,11 +215,12 @@ def test_a_request_that_is_sent_again_later_has_its_run(desk: ReconDesk) -> None
         (ReconKind.ORDERS, None, None, "date"),
         (ReconKind.STOCK, None, DAY, "date"),
         (ReconKind.STATE, NOW + timedelta(seconds=1), None, "as_of"),
+        (ReconKind.STATE, datetime(1, 1, 1, tzinfo=UTC), None, "as_of"),
         (ReconKind.ORDERS, None, DAY + timedelta(days=3), "date"),
     ],
 )
 def test_a_moment_that_cannot_be_compared_is_named(
-    desk: ReconDesk, kind: ReconKind, as_of: None, day: date | None, field: str
+    desk: ReconDesk, kind: ReconKind, as_of: datetime | None, day: date | None, field: str
 ) -> None:
     """Nothing is written down."""
     with pytest.raises(InvalidInput) as refusal:
@@ -209,6 +239,18 @@ def test_a_run_that_never_ends_is_given_up(desk: ReconDesk) -> None:
 
     run = read_run(desk.services, run_id)
     assert ("failed", f"given up after {MOST_ATTEMPTS} attempts") == (run.status, run.reason)
+
+
+def test_a_run_that_many_take_up_at_once_is_not_given_up(desk: ReconDesk) -> None:
+    """Asked for again and again while it is under way: as many as may try do, and one of them ends it."""
+    run_id = desk.ask()
+    desk.execute("UPDATE recon_run SET status = 'running', attempt_count = :n, started_at = :now", n=4, now=desk.now)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: perform_run(desk.services, run_id), range(4)))
+
+    assert "done" == read_run(desk.services, run_id).status
+    assert [(MOST_ATTEMPTS,)] == desk.rows("SELECT attempt_count FROM recon_run")
 
 
 def test_what_has_ended_is_not_decided_again(desk: ReconDesk) -> None:
