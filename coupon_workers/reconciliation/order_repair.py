@@ -53,14 +53,17 @@ _LOCKED_USES = text(
 def release_order(connection: Connection, services: Services, finding: Row, now: datetime, operator: str) -> Outcome:
     """Let the order's coupons go; those too that an order that has let go still holds.
 
-    Raises ``NotFound`` ``ORDER_NOT_FOUND``; ``Conflict`` ``ALREADY_REDEEMED``, and ``CHANGED`` when it does not hold
-    its coupons.
+    Raises ``NotFound`` ``ORDER_NOT_FOUND``; ``Conflict`` ``ALREADY_REDEEMED``, and ``CHANGED`` when it has locked again
+    since, or does not hold its coupons.
     """
     user_id, order_no = finding["user_id"], finding["order_no"]
     order = hold_order(connection, user_id, order_no)
     if order is not None and order["status"] == "released":
         return {"order": "released", "freed": _free_left(connection, user_id, order_no, now, operator)}
     if order is not None and order["status"] == "locked":
+        # Whom the order centre has closed has no right to any lock; else one that stands is a later one.
+        if "event" not in finding["evidence"] and now < order["locked_until"]:
+            raise Conflict("CHANGED", "the order has locked again", locked_until=order["locked_until"])
         _check_held(connection, order)
     change = release(connection, now, user_id, order_no, REASON, operator)
     return {"order": "released", "freed": [str(use["coupon_id"]) for use in change.uses]}

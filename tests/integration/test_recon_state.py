@@ -327,6 +327,21 @@ def test_a_coupon_that_is_held_by_now_is_not_freed(scene: Scene) -> None:
     assert set() == scene.broken()
 
 
+def test_a_lock_that_was_taken_again_by_now_is_not_released(scene: Scene) -> None:
+    """The sweep came first, and the buyer came back."""
+    run_out(scene)
+    difference = scene.only()
+    scene.shop.sweep()
+    scene.shop.lock("held", [scene.coupons["held"]])
+
+    with pytest.raises(Conflict) as refusal:
+        repair(scene.shop.services, difference)
+
+    assert "CHANGED" == refusal.value.code
+    assert "locked" == scene.shop.status(scene.coupons["held"])
+    assert set() == scene.broken()
+
+
 def test_a_lock_that_was_paid_by_now_is_not_released(scene: Scene) -> None:
     """The payment came first."""
     run_out(scene)
