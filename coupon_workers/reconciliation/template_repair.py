@@ -58,12 +58,22 @@ _SET = text("""
 """)
 
 _COUNTED = ("issued", "rejected", "reserved", "granted")
+_SET_BY = {
+    # The gate has confirmed the coupons' rows.
+    "issued_counter_differs": ("issued", "granted"),
+    "rejected_counter_differs": ("rejected",),
+    "reservation_kept": ("reserved",),
+    "reserved_counter_differs": ("reserved",),
+    "granted_counter_differs": ("granted",),
+}
+"""What each class vouches for: another counter that differs may be the trace of rows that were lost."""
+
 _UNKNOWN_TO_GATE = ("draft", "pending_approval")
 
 
 def recount_template(connection: Connection, services: Services, finding: Row, now: datetime, operator: str) -> Outcome:
-    """Set the template's counters to what its rows are: exact also while claims of it are settled, as they change
-    counters and rows in one transaction, under the row that is held here.
+    """Set the counters that the finding speaks of to what the template's rows are: exact also while claims of it are
+    settled, as they change counters and rows in one transaction, under the row that is held here.
 
     Where units set aside were counted wrongly the gate is rebuilt too. Raises ``NotFound`` ``TEMPLATE_NOT_FOUND``;
     ``Conflict`` ``BUSY``, and ``OVER_ISSUED`` when there are more than the total.
@@ -77,18 +87,21 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
     before = connection.execute(_HOLD, key).mappings().one_or_none()
     if before is None:
         raise NotFound("TEMPLATE_NOT_FOUND", f"there is no template {finding['template_id']}")
-    rows = {name: int(count) for name, count in connection.execute(_ROWS, key).mappings().one().items()}
-    if rows["issued"] + rows["reserved"] > before["total"]:
-        raise Conflict("OVER_ISSUED", "there are more coupons and units set aside than the total", **rows)
-    connection.execute(_SET, key | rows)
-    if before["type"] == "random_amount":
+    rows = connection.execute(_ROWS, key).mappings().one()
+    told = {name: before[name] for name in _COUNTED}
+    named = _SET_BY[finding["finding_class"]]
+    after = told | {name: int(rows[name]) for name in named}
+    if after["issued"] + after["reserved"] > before["total"] or after["granted"] > after["issued"]:
+        raise Conflict("OVER_ISSUED", "there are more coupons and units set aside than may be", **after)
+    connection.execute(_SET, key | after)
+    if before["type"] == "random_amount" and "issued" in named:
         recount_pool(connection, finding["template_id"])
-    aside = any(before[name] != rows[name] for name in ("reserved", "granted"))
+    aside = any(told[name] != after[name] for name in ("reserved", "granted"))
     has_gate = before["status"] not in _UNKNOWN_TO_GATE and not before["archived"]
     rebuilt = aside and has_gate and not _lost(services, finding["template_id"])
     if rebuilt:
         services.post.send(preheat_template(finding["template_id"]))
-    return {"before": {name: before[name] for name in _COUNTED}, "after": rows, "preheat_sent": rebuilt}
+    return {"before": told, "after": after, "preheat_sent": rebuilt}
 
 
 def preheat(connection: Connection, services: Services, finding: Row, now: datetime, operator: str) -> Outcome:

@@ -10,11 +10,13 @@ import pytest
 from coupon_workers.errors import Conflict
 from coupon_workers.reconciliation.decision import approve_finding
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
+from coupon_workers.reconciliation.record import record_reading
 from coupon_workers.reconciliation.repair import repair_finding, repair_safe_findings
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.run import reconcile_due
 from coupon_workers.reconciliation.run_retention import forget_runs
 from coupon_workers.reconciliation.run_sweep import BROKEN_OFF, sweep_reconciliations
+from coupon_workers.reconciliation.stock_differences import stock_differences
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import Task, run_reconciliation
 from tests.conftest import PostBox
@@ -93,6 +95,41 @@ def test_a_finding_is_repaired_once_however_many_try(desk: ReconDesk, sale: Sale
     assert 0 == repair_safe_findings(desk.services, run_id)
     assert [finding] == desk.findings()
     assert 2 == sale.books["issued_quantity"]
+
+
+def test_what_two_runs_at_once_have_read_is_one_finding(desk: ReconDesk, sale: Sale) -> None:
+    """The second one writes when the first has had it repaired: it opens nothing for a person to look at."""
+    _drift(desk, sale, 2)
+    moments = {desk.ask(): desk.now, desk.later(seconds=1).ask(): desk.now}
+    readings = {}
+    for run_id, as_of in moments.items():
+        desk.begin(run_id)
+        readings[run_id] = stock_differences(desk.services, as_of, None, patience_s=0)
+
+    for run_id, as_of in moments.items():
+        record_reading(desk.later(seconds=1).services, run_id, ReconKind.STOCK, as_of, None, readings[run_id])
+        repair_safe_findings(desk.services, run_id)
+
+    assert ["repaired"] == [state for _, _, state in desk.brief()]
+    assert [1, 1] == [len(desk.findings(run_id=run_id)) for run_id in moments]
+
+
+def test_a_recount_of_one_counter_does_not_hide_that_coupons_are_lost(desk: ReconDesk, sale: Sale) -> None:
+    """The other one is all that is left of them: it stays, and nobody gets their units."""
+    desk.execute("DELETE FROM coupon_flow WHERE user_id = 'u1'")
+    desk.execute("DELETE FROM coupon WHERE user_id = 'u1'")
+    desk.execute("UPDATE coupon_template SET rejected_quantity = 4 WHERE template_id = :id", id=sale.template_id)
+    run_id = desk.ask()
+    desk.begin(run_id)
+    reading = stock_differences(desk.services, desk.now, None, patience_s=0)
+    record_reading(desk.services, run_id, ReconKind.STOCK, desk.now, None, reading)
+
+    repair_safe_findings(desk.services, run_id)
+
+    assert [("coupons_differ", "open"), ("rejected_counter_differs", "repaired")] == [
+        (finding_class, state) for finding_class, _, state in desk.brief()
+    ]
+    assert (3, 0) == (sale.books["issued_quantity"], sale.books["rejected_quantity"])
 
 
 def test_what_differs_again_in_the_same_way_waits_for_a_person(desk: ReconDesk, sale: Sale) -> None:
