@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from coupon_workers.checking.breach import Breach
 from coupon_workers.checking.reading import rows
+from coupon_workers.finance.finding_booking import books_finding_of
 from coupon_workers.runtime.services import Services
 
 RULE = "ledger_use"
 
-_DIFFERENT = """
+_DIFFERENT = f"""
     SELECT user_id, order_no, coupon_id, u.state, o.currency,
            CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END AS redeemed,
            coalesce(u.reversed_minor, 0) AS reversed,
@@ -17,17 +18,20 @@ _DIFFERENT = """
                    sum(amount_minor) FILTER (WHERE kind = 'redeem') AS redeemed,
                    sum(amount_minor) FILTER (WHERE kind = 'refund') AS refunded,
                    count(*) FILTER (WHERE kind = 'adjustment') AS adjusted,
-                   sum(CASE 'coupon_expense' WHEN debit_account THEN amount_minor ELSE - amount_minor END) AS net,
+                   sum(CASE 'coupon_expense' WHEN debit_account THEN amount_minor ELSE - amount_minor END)
+                       FILTER (WHERE NOT {books_finding_of("orders", "e")}) AS net,
                    array_agg(DISTINCT currency) AS currencies
-              FROM ledger_entry GROUP BY user_id, order_no, coupon_id) AS l
+              FROM ledger_entry e GROUP BY user_id, order_no, coupon_id) AS l
       FULL JOIN coupon_use u USING (user_id, order_no, coupon_id)
       LEFT JOIN coupon_order o USING (user_id, order_no)
      WHERE (CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END <> coalesce(l.redeemed, 0)
             OR coalesce(u.reversed_minor, 0) <> coalesce(l.refunded, 0))
            -- What was not booked when it happened, and was made up for.
-           AND NOT (l.adjusted > 0 AND l.net = CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor
-                                                    ELSE 0 END - coalesce(u.reversed_minor, 0))
-        OR (o.currency IS NOT NULL AND l.currencies <> ARRAY[o.currency])
+           AND NOT (coalesce(l.adjusted, 0) > 0
+                    AND coalesce(l.net, 0) = CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor
+                                                  ELSE 0 END - coalesce(u.reversed_minor, 0))
+        -- Of an order that is not known here there may be adjustments, and nothing else.
+        OR ((o.currency IS NOT NULL OR l.redeemed > 0) AND l.currencies <> ARRAY[o.currency])
         OR l.template_id <> u.template_id OR l.last_template_id <> u.template_id
      ORDER BY user_id, order_no, coupon_id LIMIT :breach_limit
 """

@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlalchemy import text
 
+from coupon_workers.finance.finding_booking import books_finding_of
 from coupon_workers.reconciliation.difference import Difference
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.state_case import StateCase, order_subject
 
-# ``net``: what the coupon has cost by the ledger, with what was adjusted.
-_DIFFERENT = text("""
+# ``net``: what the coupon has cost by the ledger, with what was adjusted, but for what a statement led to.
+_DIFFERENT = text(f"""
     SELECT user_id, order_no, coupon_id, coalesce(u.template_id, l.template_id) AS template_id,
            coalesce(o.currency, l.currency) AS currency, l.currencies, u.state,
            CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END AS redeemed,
@@ -24,8 +25,9 @@ _DIFFERENT = text("""
                    sum(amount_minor) FILTER (WHERE kind = 'refund') AS reversed,
                    count(*) FILTER (WHERE kind = 'adjustment') AS adjusted,
                    sum(CASE 'coupon_expense' WHEN debit_account THEN amount_minor
-                                             WHEN credit_account THEN - amount_minor ELSE 0 END) AS net
-              FROM ledger_entry GROUP BY user_id, order_no, coupon_id) AS l
+                                             WHEN credit_account THEN - amount_minor ELSE 0 END)
+                       FILTER (WHERE NOT {books_finding_of("orders", "e")}) AS net
+              FROM ledger_entry e GROUP BY user_id, order_no, coupon_id) AS l
       FULL JOIN coupon_use u USING (user_id, order_no, coupon_id)
       LEFT JOIN coupon_order o USING (user_id, order_no)
      WHERE CASE WHEN u.state IN ('redeemed', 'returned') THEN u.discount_minor ELSE 0 END <> coalesce(l.redeemed, 0)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, text
 
 from coupon_workers.errors import Conflict, InvalidInput, NotFound
 from coupon_workers.finance.adjustment import Adjustment, book
+from coupon_workers.finance.finding_booking import books_finding_of
 from coupon_workers.orders.money import allocate
 from coupon_workers.orders.order_answer import refund_answer
 from coupon_workers.orders.order_event import settle_waiting
@@ -27,17 +28,17 @@ from coupon_workers.runtime.services import Services
 Row = Mapping[str, Any]
 """A row of ``recon_finding``."""
 
-_ADJUSTED = text("""
+_ADJUSTED = text(f"""
     SELECT coalesce(sum(CASE WHEN debit_account = 'coupon_expense' THEN amount_minor ELSE -amount_minor END), 0)
-      FROM ledger_entry
+      FROM ledger_entry e
      WHERE user_id = :user_id AND order_no = :order_no AND kind = 'adjustment' AND currency = :currency
-       AND reference <> ALL (CAST(:own AS text[]))
+       AND reference <> ALL (CAST(:own AS text[])) AND NOT {books_finding_of("state", "e")}
 """)
 
-_NET = text("""
+_NET = text(f"""
     SELECT coalesce(sum(CASE 'coupon_expense' WHEN debit_account THEN amount_minor ELSE - amount_minor END), 0)
-      FROM ledger_entry WHERE user_id = :user_id AND order_no = :order_no AND coupon_id = :coupon_id
-       AND NOT (kind = 'adjustment' AND reference = :reference)
+      FROM ledger_entry e WHERE user_id = :user_id AND order_no = :order_no AND coupon_id = :coupon_id
+       AND NOT (kind = 'adjustment' AND reference = :reference) AND NOT {books_finding_of("orders", "e")}
 """)
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from coupon_workers.finance.finding_booking import books_finding_of
+
 REACH_DAYS = 92
 """How far back an order's first lock is looked for in statements: no lock lives as long."""
 
@@ -93,7 +95,7 @@ REDEEMED = text(f"""
           LEFT JOIN LATERAL (
             -- By the order's own bookings, and not through all adjustments there are.
             SELECT sum(CASE WHEN e.debit_account = 'coupon_expense' THEN e.amount_minor ELSE -e.amount_minor END)
-                       FILTER (WHERE e.kind = 'adjustment') AS minor
+                       FILTER (WHERE e.kind = 'adjustment' AND NOT {books_finding_of("state", "e")}) AS minor
               FROM ledger_entry e
              WHERE e.user_id = held.user_id AND e.order_no = held.order_no
                AND e.currency = held.currency AND e.at <= :as_of

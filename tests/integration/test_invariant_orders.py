@@ -96,6 +96,10 @@ BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
         lambda s: s.sql("UPDATE coupon_order SET lock_no = 2 WHERE order_no = 'held'"),
         {"order_use", "order_money"},
     ),
+    "a discount that was not booked": (
+        lambda s: s.sql("DELETE FROM ledger_entry WHERE order_no = 'paid'"),
+        {"ledger_use"},
+    ),
     "an order lost": (
         lambda s: s.sql("DELETE FROM coupon_order WHERE order_no = 'paid'"),
         {"order_use", "ledger_use"},

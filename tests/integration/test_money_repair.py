@@ -230,6 +230,25 @@ def test_a_booking_that_is_missing_is_made_up_for(compared: Comparison, kind: st
     assert check_all(shop.services, patience_s=0).holds
 
 
+@pytest.mark.parametrize("there", [2_500, 2_600])
+def test_a_booking_and_a_discount_of_one_order_are_not_mended_to_and_fro(compared: Comparison, there: int) -> None:
+    """What makes up for a lost booking is no other discount; what a statement corrects is no lost booking."""
+    shop = compared.shop
+    coupons = [shop.issue(shop.template(amount_minor=amount, threshold_minor=0)) for amount in (2_000, 500)]
+    shop.pay_directly("o1", coupons, lines=cart(15_000))
+    shop.execute("DELETE FROM ledger_entry WHERE coupon_id = :id", id=coupons[1])
+    compared.at(MORNING).give(DAY, f"o1,ann,paid,{15_000 - there},{there},CNY")
+    shop.clock.pass_by(minutes=1)
+    desk = ReconDesk(shop.services, shop.clock.now)
+
+    for finding in [*compared.reconcile(DAY), *desk.reconcile(ReconKind.STATE)]:
+        compared.approve(finding)
+
+    assert there == shop.expense()
+    assert [] == desk.later(minutes=1).reconcile(ReconKind.STATE)
+    assert _gone(compared)
+
+
 REPAIRS: dict[str, tuple[SafeRepair, str]] = {
     "redeem": (redeem_order, "locked"),
     "refund": (refund_order, "paid"),
