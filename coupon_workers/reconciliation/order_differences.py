@@ -83,9 +83,11 @@ def _currency(row: Any) -> dict[str, Any]:
 
 
 def _discount(row: Any) -> dict[str, Any]:
+    # Returned whole on both sides: nothing of what was adjusted may be left.
+    due = row.discount_minor if row.returned == row.returned_there == 2 else row.discount_there
     return {
         "evidence": _both(row),
-        "amount_minor": row.discount_there - int(row.discount_minor + row.adjusted_minor),
+        "amount_minor": due - int(row.discount_minor + row.adjusted_minor),
         "repair": RepairName.BOOK_ADJUSTMENT,
     }
 

@@ -115,6 +115,9 @@ REDEEMED = text(f"""
                             THEN 'waits'
                         ELSE 'redeemed_without_order' END
                     WHEN currency_there <> currency THEN 'currency_differs'
+                    -- Returned whole on both sides it costs nothing there; here what was adjusted is left.
+                    WHEN returned = 2 AND returned_there = 2 THEN
+                        CASE WHEN adjusted_minor <> 0 THEN 'discount_differs' END
                     WHEN discount_there <> discount_minor + adjusted_minor THEN 'discount_differs'
                     -- An adjustment mends both amounts, or only one that the order centre had wrong.
                     WHEN paid_there NOT IN (payable_minor, payable_minor - adjusted_minor) THEN 'paid_differs'

@@ -161,6 +161,25 @@ def test_the_amount_that_differs_is_booked(compared: Comparison, currency: str, 
     assert _gone(compared)
 
 
+@pytest.mark.parametrize("there", [0, 2_500])
+def test_what_was_adjusted_of_an_order_is_taken_back_when_all_is_returned(compared: Comparison, there: int) -> None:
+    """It costs nothing on either side then, whatever was off."""
+    shop = compared.shop
+    shop.buy("o1", shop.template())
+    compared.approve(_one(compared, f"o1,ann,paid,{15_000 - there},{there},CNY"))
+    shop.clock.pass_by(minutes=1)
+    shop.refund("o1", "r1")
+    compared.give(DAY, f"o1,ann,refunded,{15_000 - there},{there},CNY")
+    shop.clock.pass_by(minutes=1)
+
+    finding = compared.reconcile(DAY)[-1]
+    compared.approve(finding)
+
+    assert ("discount_differs", 2_000 - there) == (finding.finding_class, finding.amount)
+    assert 0 == shop.expense()
+    assert _gone(compared)
+
+
 def test_an_amount_is_split_over_the_coupons_of_the_order(compared: Comparison) -> None:
     """In proportion to what each took off, to the last unit; a coupon without a share is not booked."""
     shop = compared.shop

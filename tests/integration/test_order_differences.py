@@ -34,13 +34,14 @@ def _bought(compared: Comparison, order: str = "o1") -> int:
 
 def test_where_both_say_the_same_nothing_differs(compared: Comparison) -> None:
     """Paid, returned in part or whole, closed unpaid; orders without coupons are none of ours."""
-    for order in ("o1", "part", "whole", "gone"):
+    for order in ("o1", "part", "whole", "gone", "other"):
         _bought(compared, order)
     held = compared.shop.issue(compared.shop.template())
     compared.shop.lock("unpaid", [held])
     compared.shop.refund("part", "r1", [("2", 1)])
     compared.shop.refund("whole", "r2")
-    compared.shop.refund("gone", "r3")
+    for order, refund in (("gone", "r3"), ("other", "r4")):
+        compared.shop.refund(order, refund)
 
     compared.at(MORNING).give(
         DAY,
@@ -51,12 +52,13 @@ def test_where_both_say_the_same_nothing_differs(compared: Comparison) -> None:
         "unpaid,ann,closed,0,2000,CNY",
         "never,ann,closed,0,500,CNY",
         "back,ann,refunded,100,500,CNY",
+        "other,ann,refunded,12500,2500,CNY",
         "plain,bob,paid,500,0,JPY",
     )
 
     reading = compared.read(DAY)
 
-    assert ([], frozenset(), 12) == (reading.differences, reading.unjudged, reading.examined)
+    assert ([], frozenset(), 14) == (reading.differences, reading.unjudged, reading.examined)
 
 
 CASES: dict[str, tuple[Callable[[ClosingShop], object], str, Found]] = {
