@@ -108,11 +108,14 @@ class FindingPage(BaseModel):
 
 
 class ApproveBody(BaseModel):
-    """A word on the decision."""
+    """A word on the decision, and what has been decided about."""
 
     model_config = ConfigDict(extra="forbid")
 
     comment: Comment | None = None
+    amount: Annotated[int, Field(strict=True)] | None = Field(
+        None, description="the amount at stake as it was read; 409 `FINDING_OUTDATED` if it is another by now"
+    )
 
 
 class IgnoreBody(BaseModel):
@@ -181,9 +184,11 @@ def get_finding(path: FindingPath) -> Json:
 @require("admin")
 @idempotent
 def post_approval(path: FindingPath, body: ApproveBody) -> Json:
-    """Do what it proposes, once. 409 `FINDING_CLOSED` with its `state`, `NO_REPAIR`, and the refusal of the repair
-    itself where things no longer stand as they were found."""
-    return _json(decision.approve_finding(services(), path.number, principal().key_id, body.comment))
+    """Do what it proposes, once. Say the `amount` that you have read: a later run may have found another. 409
+    `FINDING_CLOSED` with its `state`, `NO_REPAIR`, `FINDING_OUTDATED`, and the refusal of the repair itself where
+    things no longer stand as they were found."""
+    decided = decision.approve_finding(services(), path.number, principal().key_id, body.comment, body.amount)
+    return _json(decided)
 
 
 @api.post("/v1/findings/<finding_id>/ignore", summary="Leave a finding", responses={200: FindingAnswer})

@@ -19,6 +19,7 @@ from coupon_workers.audit.record import record
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.finance.daily_close import hold_open_day
 from coupon_workers.finance.ledger_reading import LedgerAnswer, ledger_answer
+from coupon_workers.orders.order_row import hold_order
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
@@ -64,6 +65,8 @@ class Adjustment:
 def book_adjustment(services: Services, adjustment: Adjustment, operator: str) -> LedgerAnswer:
     """Book it in a transaction of its own; see ``book``. Raises ``StoreUnavailable``, too."""
     with transaction(services.engine) as connection:
+        # Whoever approves a finding of this order holds it too: both look at what is booked before they book.
+        hold_order(connection, adjustment.user_id, adjustment.order_no)
         known = _booked(connection, adjustment) is not None
         entry = book(connection, services.clock(), adjustment, operator)
         if not known:

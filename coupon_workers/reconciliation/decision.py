@@ -11,12 +11,14 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 
 
-def approve_finding(services: Services, finding_id: int, operator: str, comment: str | None) -> FindingAnswer:
+def approve_finding(
+    services: Services, finding_id: int, operator: str, comment: str | None, amount_minor: int | None = None
+) -> FindingAnswer:
     """Do what the finding proposes. Approved again it is answered as it is.
 
-    Raises what ``repair_finding`` raises.
+    ``amount_minor``: what the approver has read. Raises what ``repair_finding`` raises.
     """
-    repair_finding(services, finding_id, FindingState.APPROVED, operator, comment)
+    repair_finding(services, finding_id, FindingState.APPROVED, operator, comment, amount_minor)
     return read_finding(services, finding_id)
 
 

@@ -48,14 +48,18 @@ _REFUSED = text("""
     UPDATE recon_finding SET outcome = CAST(:outcome AS jsonb) WHERE finding_id = :finding_id AND state = 'open'
 """)
 
-# What has been repaired before and differs again in the same way was not mended: it waits for a person.
-_SAFE = text("""
-    SELECT finding_id FROM recon_run_finding r JOIN recon_finding f USING (finding_id)
-     WHERE r.run_id = :run_id AND f.state = 'open' AND f.repair = ANY (CAST(:automatic AS text[]))
+WAITS_FOR_REPAIR = """
+    f.state = 'open' AND f.repair = ANY (CAST(:automatic AS text[]))
        AND NOT EXISTS (
             SELECT FROM recon_finding before
              WHERE before.kind = f.kind AND before.finding_class = f.finding_class AND before.subject = f.subject
-               AND before.finding_id < f.finding_id AND before.state = 'repaired' AND before.evidence = f.evidence)
+               AND before.finding_id < f.finding_id AND before.state = 'repaired' AND before.evidence = f.evidence)"""
+"""Whether a finding ``f`` is to be repaired by itself. What has been repaired before and differs again in the same way
+was not mended: it waits for a person."""
+
+_SAFE = text(f"""
+    SELECT finding_id FROM recon_run_finding r JOIN recon_finding f USING (finding_id)
+     WHERE r.run_id = :run_id AND {WAITS_FOR_REPAIR}
      ORDER BY finding_id
 """)
 
@@ -74,12 +78,19 @@ def repair_safe_findings(services: Services, run_id: int) -> int:
 
 
 def repair_finding(
-    services: Services, finding_id: int, state: FindingState, operator: str, comment: str | None = None
+    services: Services,
+    finding_id: int,
+    state: FindingState,
+    operator: str,
+    comment: str | None = None,
+    amount_minor: int | None = None,
 ) -> None:
     """Do what a finding proposes, and end it in ``state``. One that has ended so already is left as it is.
 
-    Raises ``NotFound`` ``FINDING_NOT_FOUND``; ``Conflict`` ``FINDING_CLOSED`` with its ``state``, ``NO_REPAIR`` when
-    it proposes nothing, and what the repair raises; ``StoreUnavailable``. Nothing has changed then.
+    ``amount_minor`` is what the caller takes to be at stake, if he says so. Raises ``NotFound``
+    ``FINDING_NOT_FOUND``; ``Conflict`` ``FINDING_CLOSED`` with its ``state``, ``NO_REPAIR`` when it proposes nothing,
+    ``FINDING_OUTDATED`` when another amount is at stake by now, and what the repair raises; ``StoreUnavailable``.
+    Nothing has changed then.
     """
 
     def work(connection: Connection, now: datetime) -> None:
@@ -89,6 +100,8 @@ def repair_finding(
         check_open(finding)
         if finding["repair"] is None:
             raise Conflict("NO_REPAIR", "nothing is proposed for it: mend it by hand, then ignore it")
+        if amount_minor is not None and amount_minor != finding["amount_minor"]:
+            raise Conflict("FINDING_OUTDATED", "another amount is at stake by now", amount=finding["amount_minor"])
         try:
             outcome = REPAIRS[RepairName(finding["repair"])](connection, services, finding, now, operator)
         except NotFound as error:  # the finding is there; what it speaks of is not

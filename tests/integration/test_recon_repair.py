@@ -13,7 +13,7 @@ from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from coupon_workers.reconciliation.record import record_reading
 from coupon_workers.reconciliation.repair import repair_finding, repair_safe_findings
 from coupon_workers.reconciliation.repair_name import RepairName
-from coupon_workers.reconciliation.run import reconcile_due
+from coupon_workers.reconciliation.run import perform_run, reconcile_due
 from coupon_workers.reconciliation.run_retention import forget_runs
 from coupon_workers.reconciliation.run_sweep import BROKEN_OFF, sweep_reconciliations
 from coupon_workers.reconciliation.stock_differences import stock_differences
@@ -194,6 +194,43 @@ def test_forgotten_runs_are_sent_again(desk: ReconDesk, post: PostBox) -> None:
 
     assert (0, 1, 0, 1) == (soon, late, begun, died)
     assert [run_reconciliation(run_id)] * 2 == [task for task in post.sent if isinstance(task, Task)]
+
+
+def test_a_run_that_died_before_its_repairs_is_sent_again(desk: ReconDesk, sale: Sale, post: PostBox) -> None:
+    """Until they are done, or refused."""
+    _drift(desk, sale, 2)
+    repair = difference(
+        f"template {sale.template_id} issued", repair=RepairName.RECOUNT_TEMPLATE, template_id=sale.template_id
+    )
+    run = desk.record([repair])
+    post.sent.clear()
+
+    soon = sweep_reconciliations(desk.services)
+    late = sweep_reconciliations(desk.later(minutes=21).services)
+    [task] = post.sent
+    perform_run(desk.services, int(run.run_id))
+    done = sweep_reconciliations(desk.later(minutes=1).services)
+
+    assert (0, 1, 0, run_reconciliation(int(run.run_id))) == (soon, late, done, task)
+    assert [FindingState.REPAIRED] == [finding.state for finding in desk.findings()]
+    assert 3 == sale.books["issued_quantity"]
+
+
+def test_an_amount_that_nobody_has_read_is_not_approved(desk: ReconDesk, sale: Sale) -> None:
+    """A later run has found another one."""
+    desk.record([
+        difference(
+            amount_minor=500, currency="CNY", repair=RepairName.RECOUNT_TEMPLATE, template_id=sale.template_id
+        )
+    ])  # fmt: skip
+    [finding] = desk.findings()
+
+    with pytest.raises(Conflict) as refusal:
+        approve_finding(desk.services, int(finding.finding_id), CLERK, None, 499)
+    approved = approve_finding(desk.services, int(finding.finding_id), CLERK, None, 500)
+
+    assert ("FINDING_OUTDATED", {"amount": 500}) == (refusal.value.code, refusal.value.evidence)
+    assert FindingState.APPROVED == approved.state
 
 
 def test_runs_are_forgotten_and_findings_are_not(desk: ReconDesk, sale: Sale) -> None:
