@@ -39,6 +39,8 @@ EVERY_TASK = [
     tasks.sweep_batches(),
     tasks.close_day(datetime(2026, 11, 11, tzinfo=UTC)),
     tasks.archive_coupons(),
+    tasks.revoke_coupons(BIG),
+    tasks.sweep_revocations(),
     tasks.reconcile("stock", datetime(2026, 11, 11, tzinfo=UTC)),
     tasks.run_reconciliation(BIG),
     tasks.sweep_reconciliations(),

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import text
 
 from coupon_workers.runtime.services import Services
+from tests.support.template import insert_template
 
 _NUMBERS = count(2**52 + 1)
 
@@ -52,6 +53,13 @@ class Staged:
         return sorted((row_no, user_id) for _, _, user_id, row_no in self.members)
 
 
+def _have_template(services: Services) -> None:
+    with services.engine.connect() as connection:
+        known = connection.scalar(text("SELECT count(*) FROM coupon_template WHERE template_id = 1"))
+    if not known:
+        insert_template(services.engine, template_id=1)
+
+
 def waiting_batch(
     services: Services,
     content: bytes | None = None,
@@ -62,6 +70,7 @@ def waiting_batch(
 ) -> int:
     """The identity of a batch that is ``staging``, with a file in parts of so many bytes, or with tags."""
     batch_id = next(_NUMBERS)
+    _have_template(services)
     parts = range(0, len(content or b""), part_bytes)
     with services.engine.begin() as connection:
         connection.execute(_BATCH, {"batch_id": batch_id, "tags": tags, "file_name": None if tags else name})
