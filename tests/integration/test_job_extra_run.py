@@ -18,7 +18,8 @@ from coupon_workers.scheduling.job_table import TABLE
 from coupon_workers.scheduling.scheduler import Scheduler
 from tests.conftest import PostBox
 
-NOW = datetime(2026, 11, 11, 12, 34, 56, tzinfo=UTC)
+NOW = datetime(2026, 11, 11, 20, 34, 56, tzinfo=UTC)
+"""Every daily job has been due within hours."""
 HOUR = NOW.replace(minute=0, second=0)
 
 
