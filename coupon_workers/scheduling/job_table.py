@@ -38,7 +38,7 @@ TABLE = (
     # An unused coupon past its validity reads expired at once; this is for its row, its history and its event.
     Job("expire_coupons", Every(seconds=60), whenever(expire_coupons)),
     # Old coupons leave the tables of the living ones, at 02:30 in Shanghai; a day more or less is nothing to them.
-    Job("archive_coupons", Daily(at=time(18, 30)), whenever(archive_coupons), misfire_grace=timedelta(hours=12)),
+    Job("archive_coupons", Daily(at=time(18, 30)), whenever(archive_coupons), misfire_grace=timedelta(days=1)),
     # Each run has an hour of coupons of its own. One that is late by more than the longest notice would come too late.
     Job("warn_of_expiry", Every(seconds=3600, each=True), warn_of_expiry, misfire_grace=timedelta(days=7)),
     Job("settle_order_events", Every(seconds=30), whenever(settle_order_events)),
@@ -48,11 +48,12 @@ TABLE = (
     Job("sweep_codes", Every(seconds=5), whenever(sweep_codes)),
     # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
     Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
+    # Of daily jobs that look at everything the newest missed run stands for all: within a day there is one.
     # Counters, queues and batches are looked at often; every coupon once a day, at 03:30 in Shanghai.
     Job("reconcile_stock", Every(seconds=3600), partial(reconcile, "stock")),
     Job("reconcile_batches", Every(seconds=3600), partial(reconcile, "batches")),
-    Job("reconcile_state", Daily(at=time(19, 30)), partial(reconcile, "state"), misfire_grace=timedelta(hours=12)),
-    Job("reconcile_codes", Daily(at=time(19, 45)), partial(reconcile, "codes"), misfire_grace=timedelta(hours=12)),
+    Job("reconcile_state", Daily(at=time(19, 30)), partial(reconcile, "state"), misfire_grace=timedelta(days=1)),
+    Job("reconcile_codes", Daily(at=time(19, 45)), partial(reconcile, "codes"), misfire_grace=timedelta(days=1)),
     # Each missed day has a run of its own: it says what was known on it. A statement that comes has its own too.
     Job("reconcile_orders", Daily(at=time(20, 0)), partial(reconcile, "orders"), misfire_grace=timedelta(days=30)),
     Job("sweep_reconciliations", Every(seconds=60), whenever(sweep_reconciliations)),
