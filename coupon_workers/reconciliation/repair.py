@@ -161,16 +161,21 @@ def _repair_safely(services: Services, finding_id: int) -> bool:
     try:
         repair_finding(services, finding_id, FindingState.REPAIRED, OPERATOR)
     except Conflict as error:
-        outcome = {"refused": error.code, "detail": str(error)}
-        with transaction(services.engine) as connection:
-            connection.execute(_REFUSED, {"finding_id": finding_id, "outcome": json.dumps(outcome)})
+        _say_why_not(services, finding_id, {"refused": error.code, "detail": str(error)})
         return False
     except StoreUnavailable:
         raise
     except Exception:
+        # Said, so that the sweep does not send for it every minute: the next run finds it, and tries again.
         log.exception("finding_not_repaired", finding_id=finding_id)
+        _say_why_not(services, finding_id, {"failed": "see the log: finding_not_repaired"})
         return False
     return True
+
+
+def _say_why_not(services: Services, finding_id: int, outcome: dict[str, str]) -> None:
+    with transaction(services.engine) as connection:
+        connection.execute(_REFUSED, {"finding_id": finding_id, "outcome": json.dumps(outcome)})
 
 
 def _user_of(services: Services, finding_id: int) -> str | None:

@@ -216,6 +216,22 @@ def test_a_run_that_died_before_its_repairs_is_sent_again(desk: ReconDesk, sale:
     assert 3 == sale.books["issued_quantity"]
 
 
+def test_a_repair_that_breaks_keeps_no_other_waiting(desk: ReconDesk, sale: Sale) -> None:
+    """It is told in the log and on the finding, and not tried again before the next run."""
+    _drift(desk, sale, 2)
+    run = desk.record([
+        difference("nothing", "batch_stuck", repair=RepairName.WAKE_BATCH),
+        difference("a template", repair=RepairName.RECOUNT_TEMPLATE, template_id=sale.template_id),
+    ])  # fmt: skip
+
+    repaired = repair_safe_findings(desk.services, int(run.run_id))
+
+    states = {finding.finding_class: (finding.state, bool(finding.outcome)) for finding in desk.findings()}
+    assert 1 == repaired
+    assert {"batch_stuck": ("open", True), "issued_counter_differs": ("repaired", True)} == states
+    assert 0 == sweep_reconciliations(desk.later(minutes=21).services)
+
+
 def test_an_amount_that_nobody_has_read_is_not_approved(desk: ReconDesk, sale: Sale) -> None:
     """A later run has found another one."""
     desk.record([
