@@ -34,6 +34,7 @@ from web import (
     webhooks_api,
 )
 from web.auth import guard_views
+from web.console.pages import console
 from web.context import Web, attach
 from web.error_answer import answer_errors, validation_problem
 from web.json_answer import JsonAnswers
@@ -87,6 +88,7 @@ def create_app(services: Services) -> OpenAPI:
     for blueprint in BLUEPRINTS:
         app.register_api(blueprint)
     app.register_blueprint(reader.pages)
+    app.register_blueprint(console)
     answer_errors(app)
     guard_views(app)
     app.wsgi_app = RequestFrame(app.wsgi_app)  # type: ignore[method-assign]

@@ -1,0 +1,36 @@
+"""A list in pages, newest first: which part of it is shown, and the addresses of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from flask import request, url_for
+
+from web.page import page, read_cursor
+
+Item = TypeVar("Item")
+
+PAGE_SIZE = 50
+
+
+class Listing(Generic[Item]):
+    """``items`` to show; ``older`` and ``newest`` are addresses, or None where there is nothing there."""
+
+    def __init__(self, found: Sequence[Item], position: Callable[[Item], list[Any]]) -> None:
+        """``found``: up to ``PAGE_SIZE`` + 1 items; ``position``: as ``web.page.page`` wants it."""
+        self.items = found[:PAGE_SIZE]
+        cursor = page(found, PAGE_SIZE, lambda item: item, position)["next_cursor"]
+        self.older = _address(cursor) if cursor else None
+        self.newest = _address(None) if "cursor" in request.args else None
+
+
+def cursor_of(*types: type) -> list[Any] | None:
+    """The position from which on this request asks, or None. Raises ``InvalidInput``."""
+    return read_cursor(request.args.get("cursor") or None, *types)
+
+
+def _address(cursor: str | None) -> str:
+    kept = {name: value for name, value in request.args.items() if name not in ("cursor", "done")}
+    values: dict[str, Any] = {**(request.view_args or {}), **kept, "cursor": cursor}
+    return url_for(request.endpoint or "", **values)

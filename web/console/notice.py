@@ -1,0 +1,38 @@
+"""What a page says after something was done: the address it is redirected to names a notice of this table."""
+
+from __future__ import annotations
+
+from flask import redirect, request
+from werkzeug import Response
+
+from web.console.language import N_, gettext
+
+NOTICES = {
+    "created": N_("The draft is made. Nothing can be claimed before it is published."),
+    "published": N_("Published."),
+    "handed_in": N_("It waits for a second person now."),
+    "paused": N_("Paused: no claim is accepted any more."),
+    "resumed": N_("Claiming goes on."),
+    "offline": N_("Taken offline for good."),
+    "archived": N_("Put away."),
+    "preheated": N_("Loaded into Redis."),
+    "changed": N_("Changed."),
+    "approved": N_("Approved, and done."),
+    "rejected": N_("Rejected; whoever asked sees your comment."),
+    "withdrawn": N_("Withdrawn."),
+}
+
+FIELD = "done"
+
+
+def done(address: str, name: str) -> Response:
+    """Lead to ``address``, which then shows the notice: asked for again, the page does nothing again."""
+    assert name in NOTICES
+    mark = "&" if "?" in address else "?"
+    return redirect(f"{address}{mark}{FIELD}={name}", 303)
+
+
+def notice() -> str | None:
+    """The notice that this request names."""
+    text = NOTICES.get(request.args.get(FIELD, ""))
+    return gettext(text) if text else None

@@ -1,0 +1,48 @@
+"""Every page that the navigation leads to, as data. A page shows itself to keys that have one of its scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from coupon_workers.access.principal import Scope
+from web.console.language import N_
+
+ADMIN, OPS = Scope.ADMIN, Scope.OPS
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``endpoint`` is the view's name in the console's blueprint; ``title`` and ``group`` are words to translate."""
+
+    endpoint: str
+    title: str
+    scopes: frozenset[Scope]
+    group: str
+
+
+CAMPAIGNS = N_("Campaigns")
+USERS = N_("Users")
+MONEY = N_("Money")
+OPERATIONS = N_("Operations")
+ACCESS = N_("Access")
+
+PAGES = (
+    Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
+    Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
+)
+"""In the order in which they are shown; pages of a group stand together."""
+
+BY_ENDPOINT = {page.endpoint: page for page in PAGES}
+
+
+def pages_for(scopes: frozenset[str]) -> list[Page]:
+    """The pages that a key of these scopes is shown."""
+    return [page for page in PAGES if not page.scopes.isdisjoint(scopes)]
+
+
+def navigation(scopes: frozenset[str]) -> Iterator[tuple[str, list[Page]]]:
+    """Groups with their pages."""
+    for group, pages in groupby(pages_for(scopes), key=lambda page: page.group):
+        yield group, list(pages)

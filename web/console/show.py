@@ -1,0 +1,111 @@
+"""Money, instants, numbers and spans as the reader's language writes them. Nothing here computes."""
+
+from __future__ import annotations
+
+import json
+from copy import copy
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from babel import Locale
+from babel.dates import format_datetime
+from babel.numbers import format_decimal
+from flask import g, request
+from markupsafe import Markup
+
+from coupon_workers.runtime.clock import rfc3339
+from coupon_workers.templates.currency import EXPONENTS
+from web.console.language import gettext, language, locale
+
+ZONE_COOKIE = "cw_zone"
+"""Set by the console's script to the browser's own time zone."""
+
+_PATTERNS = {"en": "d MMM y, HH:mm:ss", "zh": "y-MM-dd HH:mm:ss"}
+
+_SPANS = ((86_400_000, "{} d"), (3_600_000, "{} h"), (60_000, "{} min"), (1_000, "{} s"))
+
+
+def viewer_zone() -> str:
+    """The time zone of the browser; UTC for one that has not told."""
+    zone: str | None = g.get("viewer_zone")
+    if zone is None:
+        zone = g.viewer_zone = _known_zone(request.cookies.get(ZONE_COOKIE, ""))
+    return zone
+
+
+@cache
+def _zones() -> frozenset[str]:
+    from zoneinfo import available_timezones
+
+    return frozenset(available_timezones())
+
+
+def _known_zone(name: str) -> str:
+    return name if name in _zones() else "UTC"
+
+
+def time(instant: datetime | None, zone: str | None = None) -> Markup:
+    """An instant in ``zone`` (a template's, whose name is told), or in the reader's own. None: a dash.
+
+    Raises ``ValueError`` for a naive datetime.
+    """
+    if instant is None:
+        return Markup("—")
+    told = rfc3339(instant)
+    name = zone or viewer_zone()
+    text = format_datetime(instant, _PATTERNS[language()], tzinfo=ZoneInfo(name), locale=locale())
+    tail = Markup(' <span class="zone">{}</span>').format(name) if zone or name == "UTC" else ""
+    return Markup('<time datetime="{}" title="{}">{}</time>{}').format(told, told, text, tail)
+
+
+def money(amount_minor: int | None, currency: str) -> str:
+    """``¥20.00``: minor units with as many decimals as ISO 4217 gives the currency. None: a dash."""
+    if amount_minor is None:
+        return "—"
+    exponent = EXPONENTS.get(currency, 2)
+    amount = Decimal(amount_minor).scaleb(-exponent)
+    pattern = copy(Locale.parse(locale()).currency_formats["standard"])
+    pattern.frac_prec = (exponent, exponent)  # Babel's own are CLDR's, which knows no fils of Iraq
+    shown: str = pattern.apply(amount, locale(), currency=currency, currency_digits=False)
+    return shown
+
+
+def number(value: int | None) -> str:
+    """``12,345``. None: a dash."""
+    return "—" if value is None else format_decimal(value, locale=locale())
+
+
+def percent(basis_points: int | None) -> str:
+    """``15%`` for 1500, ``2.5%`` for 250. None: a dash."""
+    if basis_points is None:
+        return "—"
+    return f"{format_decimal(Decimal(basis_points).scaleb(-2).normalize(), locale=locale())}%"
+
+
+def span(milliseconds: int | None) -> str:
+    """``3 s``, ``5 min``, ``2 d``: the largest unit, cut off. None: a dash."""
+    if milliseconds is None:
+        return "—"
+    for unit_ms, text in _SPANS:
+        if milliseconds >= unit_ms:
+            return text.format(milliseconds // unit_ms)
+    return f"{milliseconds} ms"
+
+
+def now() -> datetime:
+    """This moment, for what a page says of itself."""
+    return datetime.now(UTC)
+
+
+def plain(value: object) -> str:
+    """A field's value as it stands in the API: JSON, without quotes around a text. None: a dash."""
+    if value is None:
+        return "—"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def yes_no(value: bool) -> str:
+    """``yes`` or ``no``."""
+    return gettext("yes") if value else gettext("no")

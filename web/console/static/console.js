@@ -1,0 +1,59 @@
+// What every page does by itself: it tells the server the reader's time zone, and keeps the menu as wide screens want it.
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.split("; ").includes(`cw_zone=${zone}`)) {
+  document.cookie = `cw_zone=${zone}; path=/console; max-age=31536000; samesite=strict`;
+}
+
+const menu = document.getElementById("menu");
+if (menu) {
+  const wide = matchMedia("(min-width: 60rem)");
+  const arrange = () => { menu.open = wide.matches; };
+  wide.addEventListener("change", arrange);
+  arrange();
+}
+
+// A narrow screen shows each row by itself, its cells with their columns' titles.
+for (const table of document.querySelectorAll(".scroll > table")) {
+  const titles = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, position) => {
+      if (titles[position]) cell.dataset.label = titles[position];
+      else cell.classList.add("bare");
+      if (cell.tagName === "TD") {
+        const box = document.createElement("div");
+        box.append(...cell.childNodes);
+        cell.append(box);
+      }
+    });
+  }
+  table.classList.add("stack");
+}
+
+// One confirmation is open at a time, and Escape closes it.
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches?.("details.confirm[open]")) {
+    for (const other of document.querySelectorAll("details.confirm[open]")) {
+      if (other !== event.target) other.open = false;
+    }
+    event.target.querySelector("textarea, form button")?.focus();
+  }
+}, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  const open = document.querySelector("details.confirm[open]");
+  if (open) {
+    open.open = false;
+    open.querySelector("summary").focus();
+  }
+});
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.method !== "post") return;
+  if (event.target.dataset.sent) event.preventDefault();
+  else event.target.dataset.sent = "yes";
+});
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});

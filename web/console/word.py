@@ -1,0 +1,107 @@
+"""The core's words, which programs compare, as people read them; with the colour of a status."""
+
+from __future__ import annotations
+
+from coupon_workers.errors import (
+    Conflict,
+    CouponWorkersError,
+    Gone,
+    InvalidInput,
+    NotFound,
+    StoreUnavailable,
+    TooManyTries,
+)
+from web.console.language import N_, gettext
+
+WORDS = {
+    "draft": N_("draft"),
+    "pending_approval": N_("waits for approval"),
+    "scheduled": N_("scheduled"),
+    "active": N_("active"),
+    "paused": N_("paused"),
+    "ended": N_("ended"),
+    "offline": N_("offline"),
+    "archived": N_("archived"),
+    "pending": N_("pending"),
+    "approved": N_("approved"),
+    "rejected": N_("rejected"),
+    "withdrawn": N_("withdrawn"),
+    "publication": N_("publication"),
+    "change": N_("change"),
+    "approval_required": N_("the template asks for a second person"),
+    "budget": N_("above the budget"),
+    "amount_off": N_("amount off"),
+    "percent_off": N_("percent off"),
+    "cash": N_("cash"),
+    "random_amount": N_("random amount"),
+    "unused": N_("unused"),
+    "locked": N_("locked"),
+    "redeemed": N_("redeemed"),
+    "expired": N_("expired"),
+    "revoked": N_("revoked"),
+    "transferred": N_("transferred"),
+    "admin": N_("admin"),
+    "ops": N_("ops"),
+    "ACCEPTED": N_("accepted"),
+    "REPLAYED": N_("repeated"),
+    "TEMPLATE_NOT_FOUND": N_("no such template"),
+    "NOT_WARMED": N_("not loaded yet"),
+    "RATE_LIMITED": N_("too fast"),
+    "NOT_STARTED": N_("not started"),
+    "ENDED": N_("over"),
+    "PAUSED": N_("paused"),
+    "NOT_ELIGIBLE": N_("wrong channel"),
+    "LIMIT_REACHED": N_("limit reached"),
+    "DAILY_LIMIT_REACHED": N_("limit of the day reached"),
+    "SOLD_OUT": N_("sold out"),
+    "BACKLOG_FULL": N_("queue full"),
+}
+
+_TONES = {
+    "good": ("active", "approved", "redeemed", "ACCEPTED"),
+    "wait": ("pending", "pending_approval", "scheduled", "locked"),
+    "warn": ("paused", "budget", "approval_required"),
+    "bad": ("rejected", "offline", "revoked"),
+}
+TONES = {name: tone for tone, names in _TONES.items() for name in names}
+
+REASONS = {
+    "TEMPLATE_NOT_FOUND": N_("There is no such template."),
+    "TEMPLATE_NO_TAKEN": N_("Another template has this number."),
+    "INVALID_STATUS": N_("In its present status this cannot be done. Look at it again."),
+    "OWN_TEMPLATE": N_("Another person decides: your key made it, changed it or asked for it."),
+    "NOTHING_PENDING": N_("Nothing waits any more: somebody was quicker."),
+    "APPROVAL_CHANGED": N_("Another request came after the one you looked at. Look again."),
+    "APPROVAL_PENDING": N_("It waits for approval: withdraw it first, then change it."),
+    "CHANGE_PENDING": N_("Another change waits for approval: it is decided or withdrawn first."),
+    "BELOW_TAKEN": N_("So many units are taken already; the total cannot be lower."),
+    "HAS_OUTSTANDING": N_("Coupons of it may still be used."),
+    "HAS_ARCHIVED": N_("Coupons of it are in the archive."),
+    "NOT_PATCHABLE": N_("After publication only name, total, end of claiming and messages may change."),
+}
+"""What is refused, by the code of its error."""
+
+
+def word(name: str) -> str:
+    """``name`` as people read it; as it is where the table does not know it."""
+    return gettext(WORDS.get(name, name))
+
+
+def tone_of(name: str) -> str:
+    """The colour of a status: good, wait, warn, bad or plain."""
+    return TONES.get(name, "plain")
+
+
+def reason_of(error: CouponWorkersError) -> str:
+    """Why something was refused, in the reader's language."""
+    if isinstance(error, StoreUnavailable):
+        return gettext("%s does not answer. Nothing is known of what it did; ask again.") % error.store
+    if isinstance(error, TooManyTries):
+        return gettext("Too many wrong tries. Wait %s seconds.") % -(-error.wait_ms // 1000)
+    if isinstance(error, InvalidInput):
+        return "; ".join(
+            f"{field}: {gettext(message)}" if field else gettext(message) for field, message in error.errors
+        )
+    if isinstance(error, Conflict | NotFound | Gone) and error.code in REASONS:
+        return gettext(REASONS[error.code])
+    return gettext(str(error))
