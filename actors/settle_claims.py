@@ -9,6 +9,7 @@ from coupon_workers.claiming.settlement import drain
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import Queue
+from coupon_workers.runtime.work_meter import DRAIN_SIZE, observe
 
 log = get_logger(__name__)
 
@@ -17,6 +18,6 @@ log = get_logger(__name__)
 def settle_claims(template_id: int, bucket: int) -> None:
     """Settle until nothing is pending. Not retried: a bell that was not answered is rung again by the sweep."""
     try:
-        drain(services(), template_id, bucket)
+        observe(DRAIN_SIZE, [drain(services(), template_id, bucket)])
     except StoreUnavailable as error:
         log.warning("drain given up, the sweep rings again", template_id=template_id, error=str(error))

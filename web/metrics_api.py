@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from coupon_workers.claiming.stock_gauge import SaleStock, read_sale_stock
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.notify.gauge import Lag, read_lag
 from coupon_workers.reconciliation.gauge import read_open_findings
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
-from coupon_workers.runtime.queue_depth import pending_depths
+from coupon_workers.runtime.queue_depth import PendingDepth, pending_depths
+from coupon_workers.runtime.work_reading import read_work
 from coupon_workers.scheduling.job_reading import JobAge, read_job_ages
 from web.auth import require
 from web.context import services, web_of_app
@@ -26,7 +28,7 @@ _TEXT = {"description": "Prometheus' text format", "content": {"text/plain": {"s
 @api.get("/metrics", summary="Metrics for Prometheus", responses={200: _TEXT})
 @require("ops")
 def get_metrics() -> Response:
-    """Counts of all processes of this front, at most a second old, and what waits at this moment."""
+    """Counts of all processes of this front and of all workers, at most a second old, and what waits at this moment."""
     return Response(exposition([*_message_gauges(), *_claim_gauges(), *_database_gauges()]), content_type=CONTENT_TYPE)
 
 
@@ -47,19 +49,40 @@ def _message_gauges() -> Iterator[Metric]:
 
 
 def _claim_gauges() -> Iterator[Metric]:
+    client = services().redis
     try:
-        pending = pending_depths(services().redis)
+        pending, stock, work = pending_depths(client), read_sale_stock(client), read_work(client)
     except StoreUnavailable:
         yield _up("redis", False)
         return
-    oldest_ms = pending[0].oldest_age_ms if pending else 0
     yield _up("redis", True)
-    yield GaugeMetricFamily(
-        "coupon_pending_claims", "Accepted claims that are not settled.", value=sum(bucket.depth for bucket in pending)
-    )
+    yield from _pending_gauges(pending)
+    yield from _stock_gauges(stock)
+    yield from work
+
+
+def _pending_gauges(pending: Sequence[PendingDepth]) -> Iterator[Metric]:
+    depths = [bucket.depth for bucket in pending]
+    oldest_ms = pending[0].oldest_age_ms if pending else 0
+    yield GaugeMetricFamily("coupon_pending_claims", "Accepted claims that are not settled.", value=sum(depths))
     yield GaugeMetricFamily(
         "coupon_pending_claims_age_seconds", "Age of the oldest claim that is not settled.", value=oldest_ms / 1000
     )
+    yield GaugeMetricFamily(
+        "coupon_backlog_claims", "Claims that are not settled, of the template with most.", value=max(depths, default=0)
+    )
+    yield GaugeMetricFamily(
+        "coupon_backlog_limit", "Claims of a template that may wait.", value=services().settings.backlog_limit
+    )
+
+
+def _stock_gauges(stock: SaleStock) -> Iterator[Metric]:
+    yield GaugeMetricFamily("coupon_templates_on_sale", "Templates that may be claimed.", value=stock.on_sale)
+    yield GaugeMetricFamily("coupon_templates_sold_out", "Those that have no unit left.", value=stock.sold_out)
+    left = GaugeMetricFamily("coupon_stock", "Units that may still be claimed.", labels=["template_id"])
+    for template_id, units in stock.left.items():
+        left.add_metric([str(template_id)], units)
+    yield left
 
 
 def _database_gauges() -> Iterator[Metric]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from coupon_workers.claiming.claim_request import ClaimRequest
@@ -14,6 +15,7 @@ from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.lean_redis import LeanConnection, pack
 from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.metrics import observe_script
 from coupon_workers.runtime.settings import Settings
 
 ACCEPTED, REPLAYED = ClaimOutcome.ACCEPTED, ClaimOutcome.REPLAYED
@@ -113,7 +115,11 @@ class ClaimGate:
             connection: LeanConnection = self._local.connection
         except AttributeError:
             connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
-        answers = connection.ask(commands)
+        asked_s = perf_counter()
+        try:
+            answers = connection.ask(commands)
+        finally:  # an answer that never came took its time too
+            observe_script(("claim" if len(commands) == 1 else "batch", perf_counter() - asked_s))
         for answer in answers:
             if type(answer) is not list:
                 if str(answer).startswith("NOSCRIPT"):

@@ -15,8 +15,10 @@ from coupon_workers.claiming.claim_batch import Batch, write_batch
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.claiming.pending import acknowledge, close_bell
+from coupon_workers.claiming.settle_meter import note_settled
 from coupon_workers.claiming.settle_sql import gives_away
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
@@ -99,6 +101,7 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
     if not len(batch):
         return
     crash_point("settle.after_commit")
+    note_settled(batch.ended, to_ms(services.clock()))
     if batch.poison:
         log.error("entries set aside", template_id=keys.template_id, count=len(batch.poison), first=batch.poison[0])
     # Before the acknowledgement: a crash between the two brings the entries back, and this with them.

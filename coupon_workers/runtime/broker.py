@@ -11,6 +11,7 @@ from dramatiq.middleware import Middleware, ShutdownNotifications, TimeLimit
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.broker_guard import MAX_DELIVERIES, DeadLetteringRetries, DeliveryCap, DropOld
+from coupon_workers.runtime.message_meter import MessageMeter
 from coupon_workers.runtime.poison_proof_broker import PoisonProofRedisBroker
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.settings import Settings
@@ -42,19 +43,19 @@ def make_broker(settings: Settings, *, for_workers: bool) -> dramatiq.Broker:
     timeout_ms = WORKER_TIMEOUT_MS if for_workers else PUBLISH_TIMEOUT_MS
     if url.startswith("amqp"):
         # Confirms are off as shipped, and a kill then loses every message that was still on its way.
-        rabbit = QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None))
+        rabbit = QuorumBroker(url=url, confirm_delivery=True, middleware=_middleware(None, settings))
         rabbit.limit_waiting(timeout_ms)
         return rabbit
     client = client_without_retries(url, timeout_ms)
     return PoisonProofRedisBroker(
         client=client,
-        middleware=_middleware(client),
+        middleware=_middleware(client, settings),
         heartbeat_timeout=HEARTBEAT_MS,
         maintenance_chance=ALWAYS,
     )
 
 
-def _middleware(client: redis.Redis | None) -> list[Middleware]:
+def _middleware(client: redis.Redis | None, settings: Settings) -> list[Middleware]:
     guards: list[Middleware] = [
         DropOld(),
         TimeLimit(time_limit=TIME_LIMIT_MS),
@@ -64,7 +65,8 @@ def _middleware(client: redis.Redis | None) -> list[Middleware]:
     ]
     if client is not None:
         guards.append(DeliveryCap(client))
-    return guards
+    # The last: what a guard drops was not begun, and is not counted.
+    return [*guards, MessageMeter(settings)]
 
 
 class QuorumBroker(RabbitmqBroker):

@@ -29,9 +29,14 @@ def documents() -> list[Path]:
 
 def text_files() -> list[Path]:
     """Every file of ours that is text."""
-    scripts = sorted((ROOT / "lua").glob("*.lua"))
+    scripts = [*sorted((ROOT / "lua").glob("*.lua")), *deploy_files()]
     others = [ROOT / name for name in ("Makefile", "Procfile", "pyproject.toml", "constraints.txt", ".ci/run")]
     return [*python_files(), *documents(), *scripts, *others]
+
+
+def deploy_files() -> list[Path]:
+    """What installations take from: units, containers, alerts, a dashboard."""
+    return sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 
 
 def name_of(path: Path) -> str:

@@ -17,7 +17,7 @@ from web.app import create_app
 
 DOCUMENTS = [name_of(path) for path in documents()]
 
-_FILE = re.compile(rf"(?:{'|'.join((*SOURCE_FOLDERS, 'lua', 'tests', 'docs', 'bench'))})/[\w./-]*|\.ci/run")
+_FILE = re.compile(rf"(?:{'|'.join((*SOURCE_FOLDERS, 'lua', 'tests', 'docs', 'bench', 'deploy'))})/[\w./-]*|\.ci/run")
 _COMMAND = re.compile(r"(?<![\w/-])coupon-workers ([a-z][a-z-]*)")
 _ADDRESS = re.compile(r"(?<![\w.])/(?:v1/[^\s`\"?|)]+|livez|readyz|metrics|openapi\.json|docs)(?![\w/.-])")
 

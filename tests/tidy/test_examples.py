@@ -46,8 +46,22 @@ def test_every_metric_to_watch_is_there(installation: RunningSystem, tmp_path: P
 
     section = read(ROOT / "docs" / "operations.md").section("What to watch")
 
-    documented = {name for row in table_rows(section) for name in re.findall(r"`(coupon_\w+)`", row[0])}
-    assert exposed == documented
+    rows = [(re.findall(r"`(coupon_\w+)`", row[0]), re.findall(r"by `(\w+)`", row[1])) for row in table_rows(section)]
+    documented = {name: labels for names, labels in rows for name in names}
+    assert exposed == documented.keys()
+    for name, labels in labels_of_series(exposition).items():
+        assert set(documented[name]) == labels, name
+
+
+def labels_of_series(exposition: str) -> dict[str, set[str]]:
+    """Metric → the labels its series have, but for the bound of a bucket."""
+    found: dict[str, set[str]] = {}
+    for name, labels in re.findall(
+        r"^(coupon_\w+?)(?:_bucket|_count|_sum)?(?:\{(.*)\})? \S+$", exposition, re.MULTILINE
+    ):
+        if not name.endswith("_created"):
+            found.setdefault(name, set()).update(set(re.findall(r'(\w+)="', labels)) - {"le"})
+    return found
 
 
 def differences_from_shown(document: Document, block: Block, output: str) -> list[str]:

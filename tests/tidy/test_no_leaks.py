@@ -31,7 +31,7 @@ def test_no_file_names_a_path_of_a_machine() -> None:
     assert [] == [found for path in text_files() for found in lines_with(MACHINE_PATHS, path)]
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "Makefile", ".ci/run"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "Makefile", ".ci/run", "deploy/Containerfile"])
 def test_no_registry_is_named(name: str) -> None:
     """Where packages come from is the machine's affair."""
     assert [] == list(lines_with(REGISTRIES, ROOT / name))

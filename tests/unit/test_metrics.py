@@ -51,3 +51,13 @@ def test_requests_are_timed_by_endpoint() -> None:
     assert 0.0 == _value(exposition, 'coupon_request_seconds_bucket{endpoint="GET /made-up",le="0.01"}')
     assert 1.0 == _value(exposition, 'coupon_request_seconds_bucket{endpoint="GET /made-up",le="0.025"}')
     assert 1.0 == _value(exposition, 'coupon_request_seconds_count{endpoint="GET /made-up"}')
+
+
+def test_the_claim_script_is_timed_apart_from_requests() -> None:
+    """In finer buckets: it takes a fraction of a millisecond."""
+    metrics.observe_script(("made-up", 0.0002))
+    exposition = metrics.exposition()
+
+    assert 0.0 == _value(exposition, 'coupon_claim_script_seconds_bucket{call="made-up",le="0.0001"}')
+    assert 1.0 == _value(exposition, 'coupon_claim_script_seconds_bucket{call="made-up",le="0.00025"}')
+    assert 1.0 == _value(exposition, 'coupon_claim_script_seconds_bucket{call="made-up",le="+Inf"}')
