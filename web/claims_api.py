@@ -63,7 +63,7 @@ def post_claim() -> Response:
     """One round trip to Redis decides; what was accepted ends issued or rejected, for ever readable."""
     asked = read_claim(request.get_json())
     decision = claim_front().claim(asked)
-    count_claim(decision.outcome)
+    count_claim((asked.template_id, decision.outcome))
     if claim_log.isEnabledFor(DEBUG):
         _log_claim(asked, decision)
     status = status_of(decision)
@@ -103,7 +103,7 @@ def post_claims() -> Response:
     """The claims are decided in order, in one round trip; a body with a bad claim in it is refused whole."""
     asked = _read_batch(request.get_json())
     decisions = claim_front().claim_many(asked)
-    count_claims(decision.outcome for decision in decisions)
+    count_claims((claim.template_id, decision.outcome) for claim, decision in zip(asked, decisions, strict=True))
     results = [_item(decision) for decision in decisions]
     return Response(json.dumps({"results": results}, separators=(",", ":")), 200, content_type=JSON)
 

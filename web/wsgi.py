@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from flask_openapi3 import OpenAPI
 
+from coupon_workers.claiming.live_tally import tell_live_for_ever
 from coupon_workers.runtime import metrics
 from coupon_workers.runtime.orphan import end_with_parent
 from coupon_workers.runtime.process import make_services
@@ -22,4 +23,6 @@ def application() -> OpenAPI:
     configure_logs(settings())
     metrics.flush_for_ever()
     end_stalled_bodies(settings().http_port)
-    return create_app(make_services(settings()))
+    services = make_services(settings())
+    tell_live_for_ever(services)
+    return create_app(services)

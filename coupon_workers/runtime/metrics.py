@@ -37,6 +37,12 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 SCRIPT_BUCKETS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """A script is answered in a fraction of a millisecond, or something is wrong."""
 
+MOST_UNTAKEN = 10_000
+"""Pairs kept when nobody takes them: then they are forgotten, all at once."""
+
+Claim = tuple[int, str]
+"""A template's identity, and a word of ``claiming/outcome.py``."""
+
 _REGISTRY = CollectorRegistry()
 _CLAIMS = Counter("coupon_claims", "Claims answered, by outcome.", ["outcome"], registry=_REGISTRY)
 _SECONDS = Histogram(
@@ -56,7 +62,8 @@ _SCRIPT = Histogram(
 
 _times: deque[tuple[str, float]] = deque(maxlen=MOST_WAITING)
 _scripts: deque[tuple[str, float]] = deque(maxlen=MOST_WAITING)
-_outcomes: deque[str] = deque(maxlen=MOST_WAITING)
+_outcomes: deque[Claim] = deque(maxlen=MOST_WAITING)
+_untaken: Tally[Claim] = Tally()
 _flushing = Lock()
 
 observe_request = _times.append
@@ -66,23 +73,36 @@ observe_script = _scripts.append
 """``observe_script((call, seconds))``: the claim script was asked, for one claim or for a batch of them."""
 
 count_claim = _outcomes.append
-"""``count_claim(outcome)``: a claim was answered; ``outcome`` is a word of ``claiming/outcome.py``."""
+"""``count_claim((template_id, outcome))``: a claim was answered."""
 
 count_claims = _outcomes.extend
-"""``count_claims(outcomes)``: several claims were answered at once."""
+"""``count_claims(pairs)``: several claims were answered at once."""
 
 
 def flush() -> None:
     """Count what the hot paths have left. Threads may call it at once."""
     with _flushing:
-        for outcome, number in Tally(_drain(_outcomes)).items():
+        claims = Tally(_drain(_outcomes))
+        for (_, outcome), number in claims.items():
             _CLAIMS.labels(outcome).inc(number)
+        if len(_untaken) > MOST_UNTAKEN:
+            _untaken.clear()
+        _untaken.update(claims)
         for histogram, waiting in ((_SECONDS, _times), (_SCRIPT, _scripts)):
             seconds: defaultdict[str, list[float]] = defaultdict(list)
             for label, second in _drain(waiting):
                 seconds[label].append(second)
             for label, values in seconds.items():
                 _observe_all(histogram.labels(label), values)
+
+
+def take_claims() -> Tally[Claim]:
+    """Claims answered by this process since they were last taken, by template and outcome."""
+    flush()
+    with _flushing:
+        taken = Tally(_untaken)
+        _untaken.clear()
+    return taken
 
 
 def flush_for_ever() -> None:

@@ -75,13 +75,13 @@ def _currency(code: str) -> str:
 
 
 @cache
-def _timezones() -> frozenset[str]:
-    # The list of the package, not of this machine: every process of a platform takes the same names.
+def known_timezones() -> frozenset[str]:
+    """The names that are taken: of the package, not of this machine, the same for every process of a platform."""
     return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
 
 
 def _timezone(name: str) -> str:
-    if name not in _timezones():
+    if name not in known_timezones():
         raise PydanticCustomError("timezone", "A time zone is an IANA name, such as Asia/Shanghai")
     return name
 

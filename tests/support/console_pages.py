@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from coupon_workers.claiming.live_tally import live_key
+from coupon_workers.claiming.live_view import last_whole_second
+from tests.support.http_desk import from_now
 from tests.support.http_shop import Shop
 
 Example = Callable[[Shop], str]
@@ -20,6 +23,49 @@ def _templates(shop: Shop) -> str:
     return "/templates"
 
 
+def _running(shop: Shop) -> str:
+    """A campaign with claims of every second of the last minutes, on their way."""
+    template_id = shop.desk.open(name="满100减20 双十一", total_quantity=4_000)
+    now = last_whole_second(shop.services)
+    for back in range(280):
+        second = now - back
+        counts = {"ACCEPTED": 20 + 15 * (back % 7), "SOLD_OUT": back // 4, "LIMIT_REACHED": 12, "REPLAYED": 3}
+        named = {f"{second}:{outcome}": number for outcome, number in counts.items()}
+        for field, number in named.items():
+            shop.services.redis.hset(live_key(int(template_id), second), field, number)
+    for number in range(30):
+        shop.front.claim(template_id, f"u-{number}").ok(202)
+    shop.settle(template_id)
+    for number in range(7):
+        shop.front.claim(template_id, f"late-{number}").ok(202)
+    return template_id
+
+
+def _live(shop: Shop) -> str:
+    _running(shop)
+    shop.desk.open(name="Tomorrow", claim_start=from_now(hours=20))
+    return "/live"
+
+
+def _live_template(shop: Shop) -> str:
+    return f"/live/{_running(shop)}"
+
+
+def _template(shop: Shop) -> str:
+    return f"/templates/{_running(shop)}"
+
+
+def _new_template(shop: Shop) -> str:
+    return "/templates/new"
+
+
+def _edit_template(shop: Shop) -> str:
+    scope = {"products": {"include": ["p-1", "p-7"]}, "channels": ["app"]}
+    pool = {"min": 100, "max": 2_000, "budget": 5_000}
+    draft = shop.desk.draft(name="Lucky", type="random_amount", amount=None, threshold=0, pool=pool, scope=scope)
+    return f"/templates/{draft}/edit"
+
+
 def _approvals(shop: Shop) -> str:
     shop.desk.open(name="满100减20 双十一", approval_required=True)
     return "/approvals?state=all"
@@ -27,7 +73,12 @@ def _approvals(shop: Shop) -> str:
 
 EXAMPLES: dict[str, Example] = {
     "login": _login,
+    "live": _live,
+    "live_template": _live_template,
     "templates": _templates,
+    "template": _template,
+    "new_template": _new_template,
+    "edit_template": _edit_template,
     "approvals": _approvals,
 }
 """By the name of the view. A page that is not here fails the tests."""

@@ -41,12 +41,14 @@ class Reader:
         language: str = "en",
         size: tuple[int, int] = DESKTOP,
         dark: bool = False,
+        scripts: bool = True,
     ) -> None:
         self.shop = shop
         self.complaints: list[str] = []
         self._base_url = base_url
         self._context = browser.new_context(
             base_url=base_url,
+            java_script_enabled=scripts,
             locale={"en": "en-GB", "zh": "zh-CN"}[language],
             timezone_id=ZONE,
             viewport={"width": size[0], "height": size[1]},
@@ -67,7 +69,7 @@ class Reader:
 
     def open(self, path: str) -> Page:
         """Go to a page of the console, ``path`` without ``/console``, and wait until it is quiet."""
-        answer = self.page.goto(f"/console{path}")
+        answer = self.page.goto(f"/console{path}", wait_until="networkidle")
         assert answer is not None
         assert answer.ok, f"{answer.status} {path}"
         return self.page
@@ -77,6 +79,13 @@ class Reader:
         place = within or self.page.locator("main")
         named = re.compile(rf"^\s*{re.escape(name)}\s*$")
         place.locator("button, a, summary").filter(has_text=named, visible=True).first.click()
+
+    def confirm(self, reason: str | None = None) -> None:
+        """Give the confirmation that is open, with a reason if it wants one."""
+        form = self.page.locator("details.confirm[open] form")
+        if reason is not None:
+            form.locator("textarea").fill(reason)
+        form.get_by_role("button").click()
 
     def assert_content(self) -> None:
         """No complaint in the browser's console, nothing asked of anybody else, nothing an aid cannot read."""

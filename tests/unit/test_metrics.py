@@ -19,10 +19,19 @@ def test_claims_are_counted_by_outcome() -> None:
     series = 'coupon_claims_total{outcome="SOLD_OUT"}'
     before = _value(metrics.exposition(), series)
 
-    metrics.count_claim("SOLD_OUT")
-    metrics.count_claims(["SOLD_OUT", "ACCEPTED", "SOLD_OUT"])
+    metrics.count_claim((7, "SOLD_OUT"))
+    metrics.count_claims([(7, "SOLD_OUT"), (7, "ACCEPTED"), (8, "SOLD_OUT")])
 
     assert before + 3 == _value(metrics.exposition(), series)
+
+
+def test_claims_are_taken_once_by_template() -> None:
+    """For the live view; Prometheus' own counts stay."""
+    metrics.take_claims()
+    metrics.count_claims([(7, "SOLD_OUT"), (7, "SOLD_OUT"), (8, "ACCEPTED")])
+
+    assert {(7, "SOLD_OUT"): 2, (8, "ACCEPTED"): 1} == metrics.take_claims()
+    assert {} == metrics.take_claims()
 
 
 def test_counting_in_bulk_equals_counting_one_by_one() -> None:

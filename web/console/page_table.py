@@ -29,6 +29,7 @@ OPERATIONS = N_("Operations")
 ACCESS = N_("Access")
 
 PAGES = (
+    Page("live", N_("Live"), frozenset({ADMIN, OPS}), CAMPAIGNS),
     Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from web.console import approval_inbox, login, template_list
+from web.console import approval_inbox, live, login, template_list, template_page, template_wizard
 from web.console.blueprint import console
 
-__all__ = ["approval_inbox", "console", "login", "template_list"]
+__all__ = ["approval_inbox", "console", "live", "login", "template_list", "template_page", "template_wizard"]

@@ -11,6 +11,7 @@ from coupon_workers.errors import (
     StoreUnavailable,
     TooManyTries,
 )
+from web.console.field_word import field_word
 from web.console.language import N_, gettext
 
 WORDS = {
@@ -55,6 +56,12 @@ WORDS = {
     "DAILY_LIMIT_REACHED": N_("limit of the day reached"),
     "SOLD_OUT": N_("sold out"),
     "BACKLOG_FULL": N_("queue full"),
+    "DUPLICATE": N_("asked for twice"),
+    "OFFLINE": N_("taken offline"),
+    "INVALID": N_("not readable"),
+    "SCOPE_MISMATCH": N_("no line it is for"),
+    "THRESHOLD_NOT_MET": N_("below its threshold"),
+    "NOTHING_TO_DISCOUNT": N_("nothing to take off"),
 }
 
 _TONES = {
@@ -99,9 +106,8 @@ def reason_of(error: CouponWorkersError) -> str:
     if isinstance(error, TooManyTries):
         return gettext("Too many wrong tries. Wait %s seconds.") % -(-error.wait_ms // 1000)
     if isinstance(error, InvalidInput):
-        return "; ".join(
-            f"{field}: {gettext(message)}" if field else gettext(message) for field, message in error.errors
-        )
+        told = [(field, field_word(message)) for field, message in error.errors]
+        return "; ".join(f"{field}: {message}" if field else message for field, message in told)
     if isinstance(error, Conflict | NotFound | Gone) and error.code in REASONS:
         return gettext(REASONS[error.code])
     return gettext(str(error))

@@ -48,6 +48,12 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// What is wrong is told by the fields' labels.
+for (const link of document.querySelectorAll(".notice a[href^='#f-']")) {
+  const label = document.querySelector(`label[for="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
+  if (label) link.textContent = label.textContent.trim();
+}
+
 // A form is sent once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target.method !== "post") return;

@@ -1,0 +1,47 @@
+"""What is written in the console is written down: each write names the action by which the audit log tells of it."""
+
+from __future__ import annotations
+
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.runtime.services import Services
+from tests.support.http_shop import Shop
+
+ACTIONS = {
+    "/console/templates/new": {AuditAction.TEMPLATE_CREATE},
+    "/console/templates/<template_id>/edit": {AuditAction.TEMPLATE_CHANGE},
+    "/console/templates/<template_id>/adjust": {AuditAction.TEMPLATE_CHANGE, AuditAction.TEMPLATE_ASK_APPROVAL},
+    "/console/templates/<template_id>/clone": {AuditAction.TEMPLATE_CREATE},
+    "/console/templates/<template_id>/publish": {AuditAction.TEMPLATE_PUBLISH},
+    "/console/templates/<template_id>/act": {
+        AuditAction.TEMPLATE_PAUSE,
+        AuditAction.TEMPLATE_RESUME,
+        AuditAction.TEMPLATE_OFFLINE,
+        AuditAction.TEMPLATE_ARCHIVE,
+        AuditAction.TEMPLATE_PREHEAT,
+    },
+    "/console/templates/<template_id>/decide": {
+        AuditAction.TEMPLATE_APPROVE,
+        AuditAction.TEMPLATE_REJECT,
+        AuditAction.TEMPLATE_WITHDRAW,
+    },
+}
+"""By the address of the write; the tests of each page see the rows."""
+
+EXEMPT = {
+    "/console/login": "opens a session, changes nothing",
+    "/console/logout": "ends a session, changes nothing",
+    "/console/language": "is a matter of the browser",
+    "/console/templates/preview": "writes nothing",
+}
+"""Writes that the log does not tell of, with the reason."""
+
+
+def test_every_write_of_the_console_is_audited_or_exempt(services: Services) -> None:
+    """A new one cannot be forgotten."""
+    writes = {
+        rule.rule
+        for rule in Shop(services).app.url_map.iter_rules()
+        if rule.endpoint.startswith("console.") and (rule.methods or set()) - {"GET", "HEAD", "OPTIONS"}
+    }
+
+    assert writes == ACTIONS.keys() | EXEMPT.keys()

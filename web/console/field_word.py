@@ -1,0 +1,36 @@
+"""What the core says of a wrong field, as whoever fills in a form reads it: the core speaks to programs."""
+
+from __future__ import annotations
+
+import re
+
+from web.console.language import N_, gettext
+
+_SAID = (
+    (
+        r"must have at least 1 character|is required|must be an integer|A template of type .* needs it",
+        N_("Fill this in."),
+    ),
+    (r"An instant is a text.*|An instant needs.*", N_("Fill this in.")),
+    (r"must be greater than or equal to .*", N_("This is too small.")),
+    (r"must be less than or equal to .*", N_("This is too large.")),
+    (r"must have at most \d+ characters", N_("This is too long.")),
+    (r"must match pattern .*", N_("Only letters, digits, dots, dashes and underscores, and not too long.")),
+    (r"A currency is a code.*", N_("A currency is a code of three letters, such as CNY.")),
+    (r"A time zone is an IANA name.*", N_("A time zone has a name such as Asia/Shanghai.")),
+    (r"must come after claim_start: no coupon would ever hold", N_("It must come after the beginning of claiming.")),
+    (r"must come after claim_start", N_("It must come after the beginning of claiming.")),
+    (r"must come after validity.from", N_("It must come after the beginning of validity.")),
+    (r"must not come later than ten years.*", N_("Claiming lasts ten years at most.")),
+    (r"must not exceed per_user_limit", N_("It must not be above the limit for each user.")),
+    (r"must not be below pool.min", N_("It must not be below the smallest amount.")),
+    (r"must not be above pool.max", N_("It must not be above the largest amount.")),
+    (r"A template of type cash has none.*", N_("Cash has no least amount.")),
+)
+SAID = [(re.compile(pattern), text) for pattern, text in _SAID]
+
+
+def field_word(message: str) -> str:
+    """In the reader's language; what the table does not know as the core says it."""
+    text = next((text for pattern, text in SAID if pattern.fullmatch(message)), message)
+    return gettext(text)

@@ -1,0 +1,46 @@
+// Asks an address again and again, one question at a time, and not while nobody looks.
+
+export class Poll {
+  // take(answer) gets each answer; trouble(kind) "lost" or "out", or null once all is well again.
+  constructor(address, everyMs, take, trouble) {
+    Object.assign(this, { address, everyMs, take, trouble, held: false });
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.#ask(); });
+    this.#ask();
+  }
+
+  hold(held) {
+    this.held = held;
+    if (!held) this.#ask();
+  }
+
+  async #ask() {
+    clearTimeout(this.timer);
+    if (this.held || document.hidden || this.asking) return;
+    this.asking = true;
+    let over = false;
+    try {
+      const answer = await fetch(this.address(), { headers: { Accept: "application/json" } });
+      if (answer.status === 401) {
+        over = true;
+        this.trouble("out");
+      } else if (!answer.ok) {
+        this.trouble("lost");
+      } else {
+        this.take(await answer.json());
+        this.trouble(null);
+      }
+    } catch {
+      this.trouble("lost");
+    }
+    this.asking = false;
+    if (!over) this.timer = setTimeout(() => this.#ask(), this.everyMs);
+  }
+}
+
+// Shows trouble in the element that has the words for it.
+export function troubleIn(place) {
+  return (kind) => {
+    place.hidden = kind === null;
+    if (kind) place.textContent = place.dataset[kind];
+  };
+}
