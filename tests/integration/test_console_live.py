@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from coupon_workers.claiming.live_tally import KEPT_S, live_key, tell_live
-from coupon_workers.claiming.live_view import LATE_S, last_whole_second, read_latency, read_live
+from coupon_workers.claiming.live_view import _LATENCIES, LATE_S, last_whole_second, read_latency, read_live
 from coupon_workers.runtime.metrics import count_claims, take_claims
 from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
@@ -97,6 +98,25 @@ def test_the_latency_is_that_of_coupons_just_issued(shop: Shop) -> None:
     assert 2 == latency.coupons
     assert 0 <= latency.median_ms <= latency.p99_ms < 60_000
     assert [] == read_latency(shop.services, int(template_id), now + 3_600)
+
+
+def test_the_latency_of_a_large_template_costs_its_newest_coupons(shop: Shop) -> None:
+    """Found by the index of a template's coupons in each partition, none of them sorted."""
+    with shop.services.engine.connect() as connection:
+        named = {"template_id": 7, "most": 2_000, "since": 0}
+        plan = "\n".join(connection.scalars(text(f"EXPLAIN {_LATENCIES.text}"), named))
+
+    assert "Index Scan Backward using" in plan
+    assert "Merge Append" in plan
+    assert "Seq Scan" not in plan
+
+
+@pytest.mark.parametrize("after", ["-9", "0", "99999999999999999999", "x"])
+def test_whatever_a_script_asks_for_is_answered(shop: Shop, after: str) -> None:
+    """At most the last five minutes, and of the future nothing."""
+    template_id = shop.desk.open()
+
+    assert {} == _data(Visitor(shop, "ops"), f"/live/{template_id}?after={after}")["seconds"]
 
 
 def _data(visitor: Visitor, path: str) -> dict[str, Any]:

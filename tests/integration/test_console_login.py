@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import redis
 
 from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.access.console_session import IDLE_MS, LONGEST_MS, find_session, open_session
@@ -203,3 +204,18 @@ def test_the_language_is_the_browsers_until_one_is_chosen(shop: Shop) -> None:
     assert '<html lang="en">' in french.page("/templates")
     french.client.post("/console/language", data={"language": "zh"})
     assert '<html lang="zh-Hans">' in french.page("/templates")
+
+
+def test_without_redis_the_console_says_so_in_its_own_words(services: Services) -> None:
+    """As a page; scripts hear it as data. Nobody is let in meanwhile."""
+    zoe = Visitor(Shop(services), "admin")
+    away = Shop(replace(services, redis=redis.Redis(port=1, socket_connect_timeout=1)))
+    zoe.client = away.app.test_client()
+    zoe.client.set_cookie(COOKIE, "any", path="/console")
+
+    for path in ("/templates", "/login"):
+        answer = zoe.get(path)
+        assert (503, True) == (answer.status_code, "Redis does not answer" in answer.text)
+    assert 503 == zoe.get("/data/live").status_code
+    assert zoe.get("/data/live").is_json
+    assert 503 == zoe.client.post("/console/login", data={"key": zoe.key.key}).status_code

@@ -27,11 +27,17 @@ def documents() -> list[Path]:
     return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
+def console_files() -> list[Path]:
+    """Every template, style, script and catalogue of the console."""
+    console = ROOT / "web" / "console"
+    return sorted(path for kind in ("templates", "static", "translations") for path in console.glob(f"{kind}/**/*.*"))
+
+
 def text_files() -> list[Path]:
     """Every file of ours that is text."""
     scripts = [*sorted((ROOT / "lua").glob("*.lua")), *deploy_files()]
     others = [ROOT / name for name in ("Makefile", "Procfile", "pyproject.toml", "constraints.txt", ".ci/run")]
-    return [*python_files(), *documents(), *scripts, *others]
+    return [*python_files(), *documents(), *scripts, *console_files(), *others]
 
 
 def deploy_files() -> list[Path]:

@@ -69,7 +69,7 @@ def live_template_data(template_id: str) -> dict[str, Any]:
     number = path_id(template_id, "TEMPLATE_NOT_FOUND")
     now = last_whole_second(services())
     after = request.args.get("after", 0, type=int)
-    since = max(after + 1, now - HISTORY_S + 1)
+    since = min(max(after, now - HISTORY_S), now) + 1
     [found] = read_live(services(), [number], since)
     template = reading.read_one(services(), number)
     return {
