@@ -73,23 +73,29 @@ def create_app(services: Services) -> OpenAPI:
 
     Raises ``RuntimeError`` for a view that does not say who may call it, ``StoreUnavailable`` for a missing address.
     """
-    app = DescribedApplication("web", validation_error_callback=validation_problem)
+    app = described_application()
     app.request_class = StrictRequest
     app.json = JsonAnswers(app)
     app.config["MAX_CONTENT_LENGTH"] = MOST_BODY
     # An address is right or wrong: a redirect to another spelling would lose the body and the key of a careless client.
     app.url_map.merge_slashes = False
-    app.url_map.converters["user"] = UserIdConverter
     queues = BrokerQueues(services.settings)
     attach(
         app,
         Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), KeptWallets(services.lean)),
     )
-    for blueprint in BLUEPRINTS:
-        app.register_api(blueprint)
     app.register_blueprint(reader.pages)
     app.register_blueprint(console)
     answer_errors(app)
     guard_views(app)
     app.wsgi_app = RequestFrame(app.wsgi_app)  # type: ignore[method-assign]
+    return app
+
+
+def described_application() -> DescribedApplication:
+    """The views and their description alone: they answer nothing before ``create_app`` has given them services."""
+    app = DescribedApplication("web", validation_error_callback=validation_problem)
+    app.url_map.converters["user"] = UserIdConverter
+    for blueprint in BLUEPRINTS:
+        app.register_api(blueprint)
     return app

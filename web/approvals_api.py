@@ -16,6 +16,7 @@ from web.batch_model import Identity
 from web.context import principal, services
 from web.idempotent import idempotent
 from web.page import PageQuery, page, read_cursor
+from web.problem_code import refuses
 from web.templates_api import TemplatePath
 
 api = APIBlueprint(
@@ -81,6 +82,15 @@ def list_approvals(query: ApprovalQuery) -> Any:
 
 @api.post("/v1/templates/<template_id>/approve", summary="Approve", responses={200: TemplateAnswer})
 @require("admin")
+@refuses(
+    "TEMPLATE_NOT_FOUND",
+    "OWN_TEMPLATE",
+    "NOTHING_PENDING",
+    "APPROVAL_CHANGED",
+    "BELOW_TAKEN",
+    "INVALID_STATUS",
+    "HAS_ARCHIVED",
+)
 @idempotent
 def approve(path: TemplatePath, body: DecisionBody) -> Json:
     """What was asked for is done exactly: the draft is published, or the change applied. 409 `OWN_TEMPLATE` for the
@@ -93,6 +103,7 @@ def approve(path: TemplatePath, body: DecisionBody) -> Json:
 
 @api.post("/v1/templates/<template_id>/reject", summary="Reject", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "OWN_TEMPLATE", "NOTHING_PENDING", "APPROVAL_CHANGED")
 @idempotent
 def reject(path: TemplatePath, body: RejectionBody) -> Json:
     """The template is a draft again, or stays as it is; the comment is kept with the request. 409 as of `/approve`."""
@@ -102,6 +113,7 @@ def reject(path: TemplatePath, body: RejectionBody) -> Json:
 
 @api.post("/v1/templates/<template_id>/withdraw", summary="Withdraw a request", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "NOTHING_PENDING", "APPROVAL_CHANGED")
 @idempotent
 def withdraw(path: TemplatePath, body: DecisionBody) -> Json:
     """Asks no longer; by any operator. The template is a draft again, or stays as it is. 409 `NOTHING_PENDING`,

@@ -23,6 +23,7 @@ from web.idempotent import idempotent, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
 from web.problem import ProblemError
+from web.problem_code import refuses
 from web.upload import takes_upload, uploaded
 
 api = APIBlueprint(
@@ -77,6 +78,7 @@ def _json(answer: BaseModel) -> Json:
     openapi_extensions=described(),
 )
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "TEMPLATE_NOT_ACTIVE", "TYPE_NOT_OFFERED")
 @takes_upload
 @idempotent
 def post_batch() -> Any:
@@ -130,6 +132,7 @@ def list_batches(query: BatchQuery) -> Any:
 
 @api.get("/v1/batches/<batch_no>", summary="How a batch stands", responses={200: BatchAnswer})
 @require("admin")
+@refuses("BATCH_NOT_FOUND")
 def get_batch(path: BatchPath) -> Json:
     """Its counts at this moment. In the end `rows` = `issued` + `duplicate` + `refused` + `invalid`."""
     return _json(reading.read_one(services(), path.number))
@@ -137,6 +140,7 @@ def get_batch(path: BatchPath) -> Json:
 
 @api.post("/v1/batches/<batch_no>/approve", summary="Approve a batch", responses={200: BatchAnswer})
 @require("admin")
+@refuses("BATCH_NOT_FOUND", "OWN_BATCH", "INVALID_STATUS")
 @idempotent
 def approve_batch(path: BatchPath) -> Json:
     """Let a batch start that needs it. 409 `OWN_BATCH` for the key that made it, `INVALID_STATUS`."""
@@ -145,6 +149,7 @@ def approve_batch(path: BatchPath) -> Json:
 
 @api.post("/v1/batches/<batch_no>/pause", summary="Pause a batch", responses={200: BatchAnswer})
 @require("admin")
+@refuses("BATCH_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def pause_batch(path: BatchPath) -> Json:
     """It keeps its stock and its place, and issues nothing until it is resumed. 409 `INVALID_STATUS`."""
@@ -153,6 +158,7 @@ def pause_batch(path: BatchPath) -> Json:
 
 @api.post("/v1/batches/<batch_no>/resume", summary="Resume a batch", responses={200: BatchAnswer})
 @require("admin")
+@refuses("BATCH_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def resume_batch(path: BatchPath) -> Json:
     """It goes on where it stopped. 409 `INVALID_STATUS`."""
@@ -161,6 +167,7 @@ def resume_batch(path: BatchPath) -> Json:
 
 @api.post("/v1/batches/<batch_no>/cancel", summary="Cancel a batch", responses={200: BatchAnswer})
 @require("admin")
+@refuses("BATCH_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def cancel_batch(path: BatchPath) -> Json:
     """For good: coupons that are issued stay, what is left of its stock is given back. 409 `INVALID_STATUS`."""
@@ -174,6 +181,7 @@ def _moved(move: Any, path: BatchPath) -> Json:
 
 @api.get("/v1/batches/<batch_no>/failures.csv", summary="Rows without a coupon", responses={200: _CSV})
 @require("admin")
+@refuses("BATCH_NOT_FOUND", "FAILURES_NOT_KEPT")
 def get_failures(path: BatchPath) -> Response:
     """Row number, value and reason, in the order of the audience. Safe to be opened in a spreadsheet. 404
     `FAILURES_NOT_KEPT` when the batch ended more than 90 days ago."""

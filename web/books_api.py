@@ -24,6 +24,7 @@ from web.batch_model import Identity
 from web.context import principal, services
 from web.idempotent import idempotent
 from web.page import PageQuery, bad_cursor, page, read_cursor
+from web.problem_code import refuses
 
 api = APIBlueprint("books", __name__, abp_tags=[Tag(name="Books", description="The ledger, and the daily close")])
 
@@ -101,6 +102,7 @@ def get_ledger(query: LedgerQuery) -> Any:
 
 @api.post("/v1/ledger/adjustments", summary="Adjust the ledger", responses={200: LedgerAnswer})
 @require("admin")
+@refuses("COUPON_NOT_FOUND")
 @idempotent
 def post_adjustment(body: AdjustmentBody) -> Any:
     """A booking against the account `adjustment`, on the template's local day of now. The same `reference` again has
@@ -119,6 +121,7 @@ def post_adjustment(body: AdjustmentBody) -> Any:
 
 @api.post("/v1/daily-closes/<date>", summary="Close a day", responses={200: DayClose})
 @require("admin")
+@refuses("DAY_NOT_OVER")
 @idempotent
 def post_close(path: DayPath) -> Any:
     """Freeze what each template's coupons did and cost on its local day. Closing again answers the same; a day that was
@@ -129,6 +132,7 @@ def post_close(path: DayPath) -> Any:
 
 @api.post("/v1/daily-closes/<date>/reopen", summary="Open a day again", responses={200: DayClose})
 @require("admin")
+@refuses("DAILY_CLOSE_NOT_FOUND", "DAY_NOT_CLOSED")
 @idempotent
 def post_reopen(path: DayPath, body: ReopenBody) -> Any:
     """What was closed is kept, with who opened it again, when and why. 409 `DAY_NOT_CLOSED`."""
@@ -137,6 +141,7 @@ def post_reopen(path: DayPath, body: ReopenBody) -> Any:
 
 @api.get("/v1/daily-closes/<date>", summary="A closed day", responses={200: DayClose})
 @require("admin")
+@refuses("DAILY_CLOSE_NOT_FOUND")
 def get_close(path: DayPath) -> Any:
     """As it was last closed; `revisions` has every closing."""
     return _json(read_close(services(), read_day(path.date)))
@@ -144,6 +149,7 @@ def get_close(path: DayPath) -> Any:
 
 @api.get("/v1/daily-closes/<date>.csv", summary="A closed day as a file", responses={200: _CSV})
 @require("admin")
+@refuses("DAILY_CLOSE_NOT_FOUND")
 def get_close_file(path: DayPath) -> Response:
     """Amounts in minor units. Safe to be opened in a spreadsheet."""
     close = read_close(services(), read_day(path.date))

@@ -34,6 +34,7 @@ from web.claim_model import (
 from web.context import services, web_of_app
 from web.path_id import path_id
 from web.problem import problem
+from web.problem_code import refuses
 from web.request_frame import REQUEST_ID
 
 api = APIBlueprint("claims", __name__, abp_tags=[Tag(name="Claims", description="Claiming limited coupons")])
@@ -59,6 +60,20 @@ def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
     openapi_extensions=_described(ClaimBody),
 )
 @require("storefront")
+@refuses(
+    "TEMPLATE_NOT_FOUND",
+    "NOT_STARTED",
+    "ENDED",
+    "PAUSED",
+    "SOLD_OUT",
+    "LIMIT_REACHED",
+    "DAILY_LIMIT_REACHED",
+    "NOT_ELIGIBLE",
+    "RATE_LIMITED",
+    "NOT_WARMED",
+    "BACKLOG_FULL",
+    "NO_IDENTITY",
+)
 def post_claim() -> Response:
     """One round trip to Redis decides; what was accepted ends issued or rejected, for ever readable."""
     asked = read_claim(request.get_json())
@@ -99,6 +114,7 @@ def _refused(decision: Decision, status: int) -> Response:
     openapi_extensions=_described(BatchBody),
 )
 @require("storefront")
+@refuses("NO_IDENTITY")
 def post_claims() -> Response:
     """The claims are decided in order, in one round trip; a body with a bad claim in it is refused whole."""
     asked = _read_batch(request.get_json())
@@ -147,6 +163,7 @@ def _item(decision: Decision) -> dict[str, Any]:
 
 @api.get("/v1/claims/<claim_id>", summary="How a claim stands", responses={200: ClaimStatusAnswer})
 @require("storefront")
+@refuses("CLAIM_NOT_FOUND")
 def get_claim(path: ClaimPath, query: WaitQuery) -> dict[str, Any]:
     """Queued, issued or rejected; with ``wait`` a queued claim is waited for, unless too many wait already.
 

@@ -26,6 +26,7 @@ from web.idempotent import idempotent, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
 from web.problem import ProblemError
+from web.problem_code import refuses
 from web.wallet_api import CouponAnswer
 
 api = APIBlueprint("codes", __name__, abp_tags=[Tag(name="Redeem codes", description="Codes, each for one coupon")])
@@ -72,6 +73,9 @@ def _json(answer: BaseModel) -> Json:
 
 @api.post("/v1/code-batches", summary="Generate redeem codes", responses={202: CodeBatchAnswer})
 @require("admin")
+@refuses(
+    "TEMPLATE_NOT_FOUND", "CAPACITY", "NOT_ENOUGH_STOCK", "TEMPLATE_NOT_ACTIVE", "TYPE_NOT_OFFERED", "CODES_NOT_SET_UP"
+)
 @idempotent
 def post_code_batch(body: CodeBatchBody) -> tuple[Json, int]:
     """A unit of stock is set aside for each code at once; the codes are generated behind it.
@@ -108,6 +112,7 @@ def list_code_batches(query: CodeBatchQuery) -> Any:
 
 @api.get("/v1/code-batches/<code_batch_id>", summary="How a batch of codes stands", responses={200: CodeBatchAnswer})
 @require("admin")
+@refuses("CODE_BATCH_NOT_FOUND")
 def get_code_batch(path: CodeBatchPath) -> Json:
     """Its counts at this moment."""
     return _json(reading.read_one(services(), path.number))
@@ -115,6 +120,15 @@ def get_code_batch(path: CodeBatchPath) -> Json:
 
 @api.get("/v1/code-batches/<code_batch_id>/codes.csv", summary="Fetch the codes, once", responses={200: _CSV})
 @require("admin")
+@refuses(
+    "CODE_BATCH_NOT_FOUND",
+    "NOT_READY",
+    "FETCH_IN_PROGRESS",
+    "CODES_FETCHED",
+    "CODES_DROPPED",
+    "CODES_NOT_SET_UP",
+    "PEPPER_MISSING",
+)
 def get_codes(path: CodeBatchPath) -> Response:
     """A line each, once: when the last one has been taken they are deleted here. A download that broke off may be
     begun anew. 409 `NOT_READY`, `FETCH_IN_PROGRESS`; 410 `CODES_FETCHED` with `fetched_at` and `fetched_by`,
@@ -131,6 +145,7 @@ def get_codes(path: CodeBatchPath) -> Response:
     "/v1/code-batches/<code_batch_id>/revoke", summary="Revoke a batch of codes", responses={200: CodeBatchAnswer}
 )
 @require("admin")
+@refuses("CODE_BATCH_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def post_revocation(path: CodeBatchPath) -> Json:
     """Unused codes are worth nothing from now on, and their stock is given back; coupons stay. 409 `INVALID_STATUS`."""
@@ -140,6 +155,7 @@ def post_revocation(path: CodeBatchPath) -> Json:
 
 @api.post("/v1/codes/lookup", summary="What became of a code", responses={200: CodeAnswer})
 @require("admin")
+@refuses("CODE_NOT_FOUND", "CODES_NOT_SET_UP")
 def post_lookup(body: LookupBody) -> Json:
     """For a code that a customer reads out. 404 `CODE_NOT_FOUND`."""
     return _json(look_up_code(services(), body.code))
@@ -147,6 +163,17 @@ def post_lookup(body: LookupBody) -> Json:
 
 @api.post("/v1/codes/exchange", summary="Exchange a code for its coupon", responses={200: ExchangeAnswer})
 @require("storefront")
+@refuses(
+    "CODE_INVALID",
+    "RATE_LIMITED",
+    "LIMIT_REACHED",
+    "DAILY_LIMIT_REACHED",
+    "PAUSED",
+    "NOT_STARTED",
+    "REQUEST_REUSED",
+    "CODES_NOT_SET_UP",
+    "NO_IDENTITY",
+)
 def post_exchange(body: ExchangeBody) -> Json:
     """Once; whoever exchanged it gets his coupon again. 404 `CODE_INVALID` for every wrong, used, foreign or expired
     code; 429 `RATE_LIMITED` after too many of them. A right code stays unused: 409 `LIMIT_REACHED`,

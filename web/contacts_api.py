@@ -14,6 +14,7 @@ from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import services
 from web.idempotent import idempotent
+from web.problem_code import refuses
 
 api = APIBlueprint("contacts", __name__, abp_tags=[Tag(name="Contacts", description="Where users are reached")])
 
@@ -48,6 +49,7 @@ class ContactPath(BaseModel):
 
 @api.put(ADDRESS, summary="Set a user's address", responses={200: ContactAnswer})
 @require("storefront")
+@refuses("CHANNEL_NOT_FOUND")
 @idempotent
 def put_user_contact(path: ContactPath, body: ContactBody) -> Any:
     """A mail address for `smtp`, a telephone number as `+8613800138000` for `sms`."""
@@ -56,6 +58,7 @@ def put_user_contact(path: ContactPath, body: ContactBody) -> Any:
 
 @api.get(ADDRESS, summary="A user's address", responses={200: ContactAnswer})
 @require("storefront")
+@refuses("CHANNEL_NOT_FOUND", "CONTACT_NOT_FOUND")
 def get_user_contact(path: ContactPath) -> Any:
     """404 when the user has none for this channel."""
     return _show(read_contact(services(), _user(path.user_id), path.channel))
@@ -63,6 +66,7 @@ def get_user_contact(path: ContactPath) -> Any:
 
 @api.delete(ADDRESS, summary="Forget a user's address", responses={200: ContactAnswer})
 @require("storefront")
+@refuses("CHANNEL_NOT_FOUND", "CONTACT_NOT_FOUND")
 @idempotent
 def delete_user_contact(path: ContactPath) -> Any:
     """The answer shows what was forgotten. Messages on their way are discarded then."""

@@ -14,6 +14,7 @@ from coupon_workers.scheduling.last_run import LastRun
 from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent, subject_id
+from web.problem_code import refuses
 
 api = APIBlueprint("jobs", __name__, abp_tags=[Tag(name="Operations")])
 
@@ -69,6 +70,7 @@ def get_jobs() -> Any:
 
 @api.post("/v1/jobs/<name>/run", summary="Run a job now", responses={202: ExtraRunAnswer})
 @require("ops")
+@refuses("JOB_NOT_FOUND")
 @idempotent
 def post_run(path: JobPath) -> Any:
     """Its task is sent to the workers, as an extra run: what is due stays due. 404 `JOB_NOT_FOUND`. 503 when the broker

@@ -15,6 +15,7 @@ from web.auth import require
 from web.context import services, web_of_app
 from web.idempotent import idempotent, idempotent_but
 from web.page import PageQuery, bad_cursor, page, read_cursor
+from web.problem_code import refuses
 
 api = APIBlueprint("keys", __name__, abp_tags=[Tag(name="API keys", description="Who may call, with which scope")])
 
@@ -80,6 +81,7 @@ def get_keys(query: PageQuery) -> Any:
 
 @api.delete("/v1/api-keys/<key_id>", summary="Revoke an API key", responses={200: KeyAnswer})
 @require("admin")
+@refuses("API_KEY_NOT_FOUND")
 @idempotent
 def delete_key(path: KeyPath) -> Any:
     """It opens nothing any more: here at once, in other processes within five seconds. Revoking it again changes

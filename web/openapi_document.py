@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 from importlib.metadata import version
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from flask import Flask
@@ -20,6 +22,8 @@ from web.auth import scopes_of
 from web.idempotent import HEADER, IDEMPOTENT_VIEW, LONGEST_KEY
 from web.path_template import path_template
 from web.problem import PROBLEM_TYPE
+from web.problem_code import PROBLEM_CODES, problems_of
+from web.upload import FORM_TYPE
 
 INFO = Info(title="Coupon Workers", version=version("coupon-workers"), description=API_DESCRIPTION)
 
@@ -28,7 +32,7 @@ SECURITY_SCHEMES: dict[str, Any] = {
     BEARER: {
         "type": "http",
         "scheme": "bearer",
-        "description": "A key made by `coupon-workers keys create`; it must have one of the scopes an operation names.",
+        "description": "A key made by `coupon-workers keys create`, with one of the scopes that an operation names.",
     }
 }
 
@@ -53,7 +57,14 @@ PROBLEM_SCHEMA = {
     },
 }
 
-_PROBLEM_ANSWER = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_PROBLEM = "#/components/schemas/Problem"
+
+_HEADERS: dict[str, Any] = {
+    "X-Request-Id": {"description": "leads to the request in the logs", "schema": {"type": "string"}},
+    "Retry-After": {"description": "seconds", "schema": {"type": "integer", "minimum": 1}},
+}
+_PATIENT = (429, 503)
+"""Statuses that come with ``Retry-After``."""
 
 _IDEMPOTENCY_PARAMETER = {
     "name": HEADER,
@@ -63,10 +74,14 @@ _IDEMPOTENCY_PARAMETER = {
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
 }
 
-ALWAYS = (400, 422, 500, 503)
-GUARDED = (401, 403)
-WITH_BODY = (413, 415)
-WRITING = (404, 409, 429)
+ALWAYS = ("VALIDATION_FAILED", "INTERNAL_ERROR", "STORE_UNAVAILABLE")
+GUARDED = ("UNAUTHENTICATED", "INVALID_KEY", "INVALID_SIGNATURE", "FORBIDDEN")
+ADDRESSED = ("NOT_FOUND",)
+READING = ("MALFORMED_JSON", "INCOMPLETE_BODY", "BODY_TOO_LARGE")
+"""Of a body; one that is sent where none is described is read all the same, to tell two requests apart."""
+
+IDEMPOTENT = ("IN_PROGRESS", "IDEMPOTENCY_MISMATCH", "NO_IDENTITY")
+OF_A_FORM = ("MALFORMED_FORM",)
 
 
 class DescribedApplication(OpenAPI):
@@ -84,6 +99,8 @@ class DescribedApplication(OpenAPI):
         schemas = document["components"]["schemas"]
         schemas.pop(self.validation_error_model.__name__, None)
         schemas["Problem"] = PROBLEM_SCHEMA
+        document["components"]["examples"] = {code: _example(code) for code in PROBLEM_CODES}
+        document["components"]["headers"] = _HEADERS
         for rule, method, view in _operations(self):
             operation = document["paths"].get(path_template(rule.rule), {}).get(method)
             if operation is not None:
@@ -123,19 +140,43 @@ def _spell_as_markdown(part: Any) -> None:
 def _complete(operation: dict[str, Any], view: Any, method: str, *, has_parameter: bool) -> None:
     scopes = scopes_of(view) or frozenset()
     if scopes:
-        operation["security"] = [{BEARER: []}]
+        operation["security"] = [{BEARER: [scope]} for scope in sorted(scopes)]
         needed = " or ".join(f"`{scope}`" for scope in sorted(scopes))
         operation["description"] = f"{operation.get('description', '')}\n\nScope: {needed}.".strip()
-    if getattr(view, IDEMPOTENT_VIEW, False):
+    is_idempotent = getattr(view, IDEMPOTENT_VIEW, False)
+    if is_idempotent:
         operation.setdefault("parameters", []).append(_IDEMPOTENCY_PARAMETER)
-    statuses = [*ALWAYS, *(GUARDED if scopes else ()), *((404,) if has_parameter else ())]
-    statuses += [*(WITH_BODY if "requestBody" in operation else ()), *(() if method == "get" else WRITING)]
-    for status in statuses:
-        _add_problem(operation["responses"], status)
+    codes = [*ALWAYS, *(GUARDED if scopes else ()), *(ADDRESSED if has_parameter else ())]
+    body = operation.get("requestBody", {}).get("content", {})
+    codes += [*(READING if body or is_idempotent else ()), *(IDEMPOTENT if is_idempotent else ())]
+    codes += [*(("UNSUPPORTED_MEDIA_TYPE",) if body else ()), *(OF_A_FORM if FORM_TYPE in body else ())]
+    problems = {(PROBLEM_CODES[code].status, code) for code in codes} | problems_of(view)
+    for status, found in groupby(sorted(problems), key=itemgetter(0)):
+        _add_problem(operation["responses"], status, [code for _, code in found])
 
 
-def _add_problem(responses: dict[str, Any], status: int) -> None:
+def _add_problem(responses: dict[str, Any], status: int, codes: list[str]) -> None:
     """What a blueprint says itself stands; the library's own 422, in a form we never answer, does not."""
     described = responses.get(str(status))
     if described is None or (status == 422 and "application/json" in described.get("content", {})):
-        responses[str(status)] = {"description": HTTPStatus(status).phrase, "content": _PROBLEM_ANSWER}
+        content = {
+            "schema": {"allOf": [{"$ref": _PROBLEM}, {"properties": {"code": {"enum": codes}}}]},
+            "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
+        }
+        responses[str(status)] = {
+            "description": "; ".join(f"`{code}`: {PROBLEM_CODES[code].meaning}" for code in codes),
+            "headers": {
+                name: {"$ref": f"#/components/headers/{name}"}
+                for name in _HEADERS
+                if name != "Retry-After" or status in _PATIENT
+            },
+            "content": {PROBLEM_TYPE: content},
+        }
+
+
+def _example(code: str) -> dict[str, Any]:
+    """A problem with this code, as it is answered but for what it says of the request at hand."""
+    status, meaning = PROBLEM_CODES[code]
+    errors = [{"field": "user_id", "message": "is required"}] if code == "VALIDATION_FAILED" else []
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code}
+    return {"summary": code, "value": {**body, "detail": meaning, "errors": errors}}

@@ -19,6 +19,7 @@ from web.context import principal, services
 from web.idempotent import idempotent
 from web.page import PageQuery, bad_cursor, page, read_cursor
 from web.problem import ProblemError
+from web.problem_code import refuses
 from web.upload import CSV_TYPE, takes_csv, uploaded
 
 api = APIBlueprint("order_statements", __name__, abp_tags=[Tag(name="Orders")])
@@ -85,6 +86,7 @@ def get_statements(query: PageQuery) -> Any:
 
 @api.get(ADDRESS, summary="The statement of a day", responses={200: Statement})
 @require("orders", "admin")
+@refuses("STATEMENT_NOT_FOUND")
 def get_statement(path: DayPath) -> Any:
     """Which one is in force, and those before it that are kept. 404 `STATEMENT_NOT_FOUND`."""
     return read_statement(services(), read_day(path.date)).model_dump(mode="json")

@@ -15,12 +15,27 @@ from coupon_workers.templates.field_type import ExternalId
 from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent
+from web.problem_code import refuses
 from web.query_model import QueryModel
 
 api = APIBlueprint("orders", __name__, abp_tags=[Tag(name="Orders", description="Coupons on orders, and their money")])
 
 Json = dict[str, Any]
 Status = Literal["locked", "released", "redeemed"]
+
+UNUSABLE = (
+    "COUPON_NOT_FOUND",
+    "COUPON_NOT_AVAILABLE",
+    "LOCKED_BY_ORDER",
+    "CURRENCY_MISMATCH",
+    "NOT_YET_VALID",
+    "EXPIRED",
+    "SCOPE_MISMATCH",
+    "THRESHOLD_NOT_MET",
+    "STACKING_CONFLICT",
+    "NOTHING_TO_DISCOUNT",
+)
+"""Why coupons cannot be put on an order."""
 
 
 class OrderPath(BaseModel):
@@ -156,6 +171,7 @@ class EventAnswer(BaseModel):
 
 @api.post("/v1/quotes", summary="Quote an order", responses={200: QuoteAnswer})
 @require("orders")
+@refuses("COUPON_NOT_FOUND")
 def post_quote(body: QuoteBody) -> Json:
     """A dry run: nothing is stored or held. With `coupon_nos` exactly these, without the best allowed combination of
     the user's wallet. 404 `COUPON_NOT_FOUND`."""
@@ -164,6 +180,7 @@ def post_quote(body: QuoteBody) -> Json:
 
 @api.post("/v1/orders/<order_no>/lock", summary="Lock coupons for an order", responses={200: OrderAnswer})
 @require("orders")
+@refuses(*UNUSABLE, "LOCKED_OTHERWISE", "ALREADY_REDEEMED")
 @idempotent
 def post_lock(path: OrderPath, body: LockBody) -> Json:
     """All or none, for `ttl_seconds`. The same order with the same coupons again re-enters its lock: the same answer.
@@ -177,6 +194,7 @@ def post_lock(path: OrderPath, body: LockBody) -> Json:
 
 @api.post("/v1/orders/<order_no>/redeem", summary="Redeem the coupons of a paid order", responses={200: OrderAnswer})
 @require("orders")
+@refuses(*UNUSABLE, "ORDER_NOT_FOUND", "LOCK_EXPIRED", "ALREADY_REDEEMED", "ORDER_DIFFERS")
 @idempotent
 def post_redeem(path: OrderPath, body: RedeemBody) -> Json:
     """The same payment again has the same answer. With a whole order and `coupon_nos` no lock is needed before.
@@ -189,6 +207,7 @@ def post_redeem(path: OrderPath, body: RedeemBody) -> Json:
 
 @api.post("/v1/orders/<order_no>/release", summary="Let the coupons of an order go", responses={200: OrderAnswer})
 @require("orders")
+@refuses("ORDER_NOT_FOUND", "ALREADY_REDEEMED")
 @idempotent
 def post_release(path: OrderPath, body: ReleaseBody) -> Json:
     """The order will not be paid. Again: the same answer. 404 `ORDER_NOT_FOUND`; 409 `ALREADY_REDEEMED`."""
@@ -197,6 +216,7 @@ def post_release(path: OrderPath, body: ReleaseBody) -> Json:
 
 @api.post("/v1/orders/<order_no>/refunds", summary="Refund an order or a part of it", responses={200: RefundAnswer})
 @require("orders")
+@refuses("ORDER_NOT_FOUND", "NOT_REDEEMED", "NOTHING_LEFT")
 @idempotent
 def post_refund(path: OrderPath, body: RefundBody) -> Json:
     """`lines`, or `full` for all that is left. The same `refund_no` again has the same answer.
@@ -208,6 +228,7 @@ def post_refund(path: OrderPath, body: RefundBody) -> Json:
 
 @api.get("/v1/orders/<order_no>", summary="Read an order", responses={200: WholeOrderAnswer})
 @require("orders")
+@refuses("ORDER_NOT_FOUND")
 def get_order(path: OrderPath, query: OrderQuery) -> Json:
     """Its lines, coupons, allocations and refunds. 404 `ORDER_NOT_FOUND`, also for another user's order."""
     return read_whole_order(services(), query.user_id, path.order_no)

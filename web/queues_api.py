@@ -17,6 +17,7 @@ from web.context import services, web_of_app
 from web.idempotent import idempotent
 from web.page import PageQuery, page, read_cursor
 from web.problem import plain
+from web.problem_code import refuses
 
 api = APIBlueprint("queues", __name__, abp_tags=[Tag(name="Operations")])
 
@@ -97,6 +98,7 @@ def get_queues() -> Any:
 
 @api.get("/v1/dead-letters", summary="List dead letters", responses={200: DeadLetterPage})
 @require("ops")
+@refuses("NOT_A_REDIS_BROKER")
 def get_dead_letters(query: PageQuery) -> Any:
     """Messages that were given up, queue by queue, the latest first."""
     after = read_cursor(query.cursor, str, int, str)
@@ -108,6 +110,7 @@ def get_dead_letters(query: PageQuery) -> Any:
 
 @api.post("/v1/dead-letters/<message_id>/replay", summary="Send it again", responses={200: DeadLetterEnd})
 @require("ops")
+@refuses("DEAD_LETTER_NOT_FOUND", "UNREADABLE", "NOT_A_REDIS_BROKER")
 @idempotent
 def post_replay(path: DeadLetterPath) -> Any:
     """Back to its queue, as new. Asked twice it is sent once: the second time there is no such dead letter."""
@@ -117,6 +120,7 @@ def post_replay(path: DeadLetterPath) -> Any:
 
 @api.post("/v1/dead-letters/<message_id>/discard", summary="Throw it away", responses={200: DeadLetterEnd})
 @require("ops")
+@refuses("DEAD_LETTER_NOT_FOUND", "NOT_A_REDIS_BROKER")
 @idempotent
 def post_discard(path: DeadLetterPath) -> Any:
     """For good. The second time there is no such dead letter."""

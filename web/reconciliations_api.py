@@ -22,6 +22,7 @@ from web.context import principal, services
 from web.idempotent import idempotent, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
+from web.problem_code import refuses
 
 api = APIBlueprint(
     "reconciliations",
@@ -149,6 +150,7 @@ def list_runs(query: RunQuery) -> Any:
 
 @api.get("/v1/reconciliations/<run_id>", summary="How a reconciliation stands", responses={200: RunAnswer})
 @require("admin")
+@refuses("RECONCILIATION_NOT_FOUND")
 def get_run(path: RunPath) -> Json:
     """Its counts, and its findings by class as they stand now; `/v1/findings?run_id=` has each of them."""
     return _json(read_run(services(), path.number))
@@ -175,6 +177,7 @@ def get_findings_file(query: FindingQuery) -> Response:
 
 @api.get("/v1/findings/<finding_id>", summary="A finding", responses={200: FindingAnswer})
 @require("admin")
+@refuses("FINDING_NOT_FOUND")
 def get_finding(path: FindingPath) -> Json:
     """With both sides of what was compared, and what has become of it."""
     return _json(read_finding(services(), path.number))
@@ -182,6 +185,27 @@ def get_finding(path: FindingPath) -> Json:
 
 @api.post("/v1/findings/<finding_id>/approve", summary="Repair a finding", responses={200: FindingAnswer})
 @require("admin")
+@refuses(
+    "FINDING_NOT_FOUND",
+    "FINDING_CLOSED",
+    "NO_REPAIR",
+    "FINDING_OUTDATED",
+    "BUSY",
+    "CHANGED",
+    "HAS_ARCHIVED",
+    "INVALID_STATUS",
+    "LOST_CLAIMS",
+    "NOTHING_WAITS",
+    "NUMBER_TAKEN",
+    "OVER_ISSUED",
+    as_conflict=(
+        "BATCH_NOT_FOUND",
+        "CODE_BATCH_NOT_FOUND",
+        "COUPON_NOT_FOUND",
+        "ORDER_NOT_FOUND",
+        "TEMPLATE_NOT_FOUND",
+    ),
+)
 @idempotent
 def post_approval(path: FindingPath, body: ApproveBody) -> Json:
     """Do what it proposes, once. Say the `amount` that you have read: a later run may have found another. 409
@@ -193,6 +217,7 @@ def post_approval(path: FindingPath, body: ApproveBody) -> Json:
 
 @api.post("/v1/findings/<finding_id>/ignore", summary="Leave a finding", responses={200: FindingAnswer})
 @require("admin")
+@refuses("FINDING_NOT_FOUND", "FINDING_CLOSED")
 @idempotent
 def post_ignore(path: FindingPath, body: IgnoreBody) -> Json:
     """It is not opened again while it differs in the same way. 409 `FINDING_CLOSED` with its `state`."""

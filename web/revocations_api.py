@@ -17,6 +17,7 @@ from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent, subject_id
 from web.path_id import path_id
+from web.problem_code import refuses
 from web.templates_api import TemplatePath
 from web.wallet_api import CouponHistoryAnswer, CouponPath
 
@@ -43,6 +44,7 @@ class RevocationPath(TemplatePath):
 
 @api.post("/v1/templates/<template_id>/revoke", summary="Recall unused coupons", responses={202: RevocationAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND")
 @idempotent
 def post_revocation(path: TemplatePath, body: RevokeBody) -> Any:
     """A worker revokes every unused coupon that was made before now, and gives its unit back where the template has
@@ -58,6 +60,7 @@ def post_revocation(path: TemplatePath, body: RevokeBody) -> Any:
     responses={200: RevocationAnswer},
 )
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "REVOCATION_NOT_FOUND")
 def get_revocation(path: RevocationPath) -> Any:
     """Its counts at this moment."""
     number = path_id(path.revocation_id, "REVOCATION_NOT_FOUND")
@@ -70,6 +73,7 @@ def get_revocation(path: RevocationPath) -> Any:
     responses={200: CouponHistoryAnswer},
 )
 @require("admin")
+@refuses("COUPON_NOT_FOUND", "EXPIRED", "COUPON_NOT_AVAILABLE")
 @idempotent
 def post_coupon_revocation(path: CouponPath, body: RevokeBody) -> dict[str, Any]:
     """An unused coupon, with a reason that is kept in the audit log. One that is revoked is answered as it is. 409

@@ -20,6 +20,7 @@ from web.context import principal, services
 from web.idempotent import idempotent, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
+from web.problem_code import refuses
 
 api = APIBlueprint(
     "templates", __name__, abp_tags=[Tag(name="Templates", description="What a coupon is, how many, and when")]
@@ -51,6 +52,7 @@ def _json(answer: BaseModel) -> Json:
 
 @api.post("/v1/templates", summary="Create a template", responses={201: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NO_TAKEN")
 @idempotent
 def create_template(body: TemplateBody) -> tuple[Json, int]:
     """A draft: nothing can be claimed before it is published. 409 `TEMPLATE_NO_TAKEN`."""
@@ -70,6 +72,7 @@ def list_templates(query: TemplateQuery) -> Json:
 
 @api.get("/v1/templates/<template_id>", summary="Read a template", responses={200: TemplateAnswer})
 @require("admin", "storefront")
+@refuses("TEMPLATE_NOT_FOUND")
 def get_template(path: TemplatePath) -> Json:
     """The template with its stock at this moment."""
     return _json(reading.read_one(services(), path.number))
@@ -81,6 +84,16 @@ def get_template(path: TemplatePath) -> Json:
     responses={200: TemplateAnswer, 202: ApprovalAnswer},
 )
 @require("admin")
+@refuses(
+    "TEMPLATE_NOT_FOUND",
+    "NOT_PATCHABLE",
+    "INVALID_STATUS",
+    "BELOW_TAKEN",
+    "HAS_ARCHIVED",
+    "APPROVAL_PENDING",
+    "CHANGE_PENDING",
+    "TEMPLATE_NO_TAKEN",
+)
 @idempotent
 def patch_template(path: TemplatePath, body: TemplatePatch) -> tuple[Json, int]:
     """A draft: anything. Later: name, total_quantity, claim_end, notify; other fields as they are.
@@ -95,6 +108,7 @@ def patch_template(path: TemplatePath, body: TemplatePatch) -> tuple[Json, int]:
 
 @api.delete("/v1/templates/<template_id>", summary="Archive a template", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "HAS_OUTSTANDING", "INVALID_STATUS")
 @idempotent
 def delete_template(path: TemplatePath) -> Json:
     """409 `HAS_OUTSTANDING`, with counts by status, while coupons of it may still be used."""
@@ -103,6 +117,7 @@ def delete_template(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/publish", summary="Publish a draft", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def publish_template(path: TemplatePath) -> Json:
     """To scheduled or active by the clock, and preheated; to pending_approval where a second person is needed."""
@@ -111,6 +126,7 @@ def publish_template(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/pause", summary="Pause claiming", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def pause_template(path: TemplatePath) -> Json:
     """Once this is answered no claim is accepted any more; claims still queued are rejected `PAUSED`.
@@ -122,6 +138,7 @@ def pause_template(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/resume", summary="Resume claiming", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def resume_template(path: TemplatePath) -> Json:
     """A paused template goes on, by the clock."""
@@ -130,6 +147,7 @@ def resume_template(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/offline", summary="Take offline", responses={200: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "INVALID_STATUS")
 @idempotent
 def take_offline(path: TemplatePath) -> Json:
     """Claims and new locks stop for good; claims still queued are rejected. 503 when Redis could not be told."""
@@ -138,6 +156,7 @@ def take_offline(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/preheat", summary="Load into Redis", responses={200: PreheatAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND", "INVALID_STATUS", "HAS_ARCHIVED")
 @idempotent
 def preheat_template(path: TemplatePath) -> Json:
     """Rebuilds the gate from the database; safe at any time, also under traffic."""
@@ -146,6 +165,7 @@ def preheat_template(path: TemplatePath) -> Json:
 
 @api.post("/v1/templates/<template_id>/clone", summary="Clone a template", responses={201: TemplateAnswer})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND")
 @idempotent
 def clone_template(path: TemplatePath) -> tuple[Json, int]:
     """A new draft with the same rules and a number of its own."""
@@ -154,6 +174,7 @@ def clone_template(path: TemplatePath) -> tuple[Json, int]:
 
 @api.get("/v1/templates/<template_id>/stats", summary="Funnel and cost", responses={200: TemplateStats})
 @require("admin")
+@refuses("TEMPLATE_NOT_FOUND")
 def get_stats(path: TemplatePath) -> Json:
     """How many were claimed, issued, rejected and used, and what the discounts have cost."""
     return _json(reading.read_stats(services(), path.number))

@@ -20,6 +20,7 @@ from web.auth import require
 from web.context import principal, services, web_of_app
 from web.idempotent import idempotent, subject_id
 from web.path_id import path_id
+from web.problem_code import refuses
 from web.query_model import QueryModel
 
 api = APIBlueprint("wallet", __name__, abp_tags=[Tag(name="Wallet", description="The coupons of a user")])
@@ -127,6 +128,7 @@ def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     responses={200: CouponHistoryAnswer},
 )
 @require("storefront")
+@refuses("COUPON_NOT_FOUND")
 def get_coupon(path: CouponPath) -> dict[str, Any]:
     """Another user's coupon is not found, like one that does not exist."""
     coupon = read_coupon(services(), _user(path.user_id), path_id(path.coupon_no, "COUPON_NOT_FOUND"))
@@ -141,6 +143,7 @@ def get_coupon(path: CouponPath) -> dict[str, Any]:
     responses={201: CouponAnswer},
 )
 @require("storefront")
+@refuses("COUPON_NOT_FOUND", "NOT_TRANSFERABLE", "EXPIRED", "COUPON_NOT_AVAILABLE")
 @idempotent
 def transfer(path: CouponPath, body: TransferBody) -> tuple[dict[str, Any], int]:
     """This coupon ends, and the receiver's new one is answered: the same worth, the same validity.

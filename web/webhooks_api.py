@@ -17,6 +17,7 @@ from web.context import principal, services
 from web.idempotent import idempotent, idempotent_but, subject_id
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
+from web.problem_code import refuses
 
 api = APIBlueprint("webhooks", __name__, abp_tags=[Tag(name="Webhooks", description="Other systems told of events")])
 
@@ -150,6 +151,7 @@ def get_webhooks(query: PageQuery) -> Any:
 
 @api.delete("/v1/webhooks/<webhook_id>", summary="End a webhook", responses={200: WebhookAnswer})
 @require("admin")
+@refuses("WEBHOOK_NOT_FOUND")
 @idempotent
 def delete_webhook(path: WebhookPath) -> Any:
     """It is told of nothing any more, and what was on its way is discarded. Ending it again changes nothing."""
@@ -158,6 +160,7 @@ def delete_webhook(path: WebhookPath) -> Any:
 
 @api.get("/v1/webhooks/<webhook_id>/deliveries", summary="Deliveries of a webhook", responses={200: DeliveryPage})
 @require("admin")
+@refuses("WEBHOOK_NOT_FOUND")
 def get_deliveries(path: WebhookPath, query: DeliveryQuery) -> Any:
     """Newest first, kept for thirty days. `dead` ones were given up after the last attempt."""
     deliveries = list_deliveries(
@@ -176,6 +179,7 @@ def get_deliveries(path: WebhookPath, query: DeliveryQuery) -> Any:
     responses={202: DeliveryAnswer},
 )
 @require("admin")
+@refuses("WEBHOOK_NOT_FOUND", "DELIVERY_NOT_FOUND", "WEBHOOK_DISABLED")
 @idempotent
 def post_replay(path: DeliveryPath) -> Any:
     """At once, under the same message id, whatever became of it before. Later messages of the same coupon wait for

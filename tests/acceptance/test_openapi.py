@@ -27,7 +27,9 @@ from coupon_workers.access.principal import SCOPES
 from coupon_workers.claiming.claim_request import read_claim
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template import TemplateBody
+from tests.tidy.checkout import ROOT
 from web.app import create_app
+from web.problem_code import PROBLEM_CODES
 
 EXAMPLES = 8
 """Of valid requests, and as many of broken ones, for each operation: seconds, not minutes."""
@@ -83,15 +85,61 @@ def _path(rule: str) -> str:
 
 
 def test_every_operation_tells_its_key_and_its_problems(document: dict[str, Any]) -> None:
-    """All but health need a bearer key; every error answer is a problem."""
+    """All but health need a bearer key with a scope that is named; every error answer is a problem."""
     for name, operation in _operations(document).items():
         is_open = name in ("GET /livez", "GET /readyz")
-        assert ([{"bearer": []}] if not is_open else None) == operation.get("security"), name
+        scopes = {scope for wanted in operation.get("security", []) for scope in wanted["bearer"]}
+        assert scopes <= set(SCOPES) and bool(scopes) != is_open, name
         assert is_open or {"401", "403"} <= set(operation["responses"]), name
         assert operation["summary"], name
         for status, answer in operation["responses"].items():
             if int(status) >= 400 and name != "GET /readyz":
                 assert ["application/problem+json"] == list(answer["content"]), (name, status)
+
+
+NO_OPERATION_S = {"BAD_REQUEST", "METHOD_NOT_ALLOWED"}
+"""Codes of requests that reach no operation."""
+
+SAID_OF_CLAIMS = {"POST /v1/templates/{template_id}/pause": {"PAUSED"}}
+"""Words in descriptions that are no codes of the operation: why it has a claim rejected."""
+
+
+def test_a_code_that_is_described_is_one_that_is_answered(document: dict[str, Any]) -> None:
+    """Each word of the table stands in the code that answers it, and some operation may answer it."""
+    sources = [path for folder in ("coupon_workers", "web") for path in (ROOT / folder).rglob("*.py")]
+    words = {
+        word
+        for path in sources
+        if path.name != "problem_code.py"
+        for word in re.findall(r'"([A-Z][A-Z0-9_]+)"', re.sub(r"@refuses\([^)]*\)", "", path.read_text()))
+    }
+
+    described = {code for codes in _codes(document).values() for code in codes}
+
+    assert set() == set(PROBLEM_CODES) - words
+    assert set(PROBLEM_CODES) - NO_OPERATION_S == described
+
+
+def test_a_code_that_is_spoken_of_is_one_of_the_operation_s(document: dict[str, Any]) -> None:
+    """The words of a description agree with what it lists."""
+    codes = _codes(document)
+
+    for name, operation in _operations(document).items():
+        spoken = set(re.findall(r"`([A-Z][A-Z_]+)`", operation["description"])) & set(PROBLEM_CODES)
+        assert spoken - SAID_OF_CLAIMS.get(name, set()) <= codes[name], name
+
+
+def _codes(document: dict[str, Any]) -> dict[str, set[str]]:
+    return {
+        name: {
+            code
+            for answer in operation["responses"].values()
+            for content in answer.get("content", {}).values()
+            for code in content.get("examples", {})
+            if code.isupper()
+        }
+        for name, operation in _operations(document).items()
+    }
 
 
 WITHOUT_KEY = ("POST /v1/claims", "POST /v1/claims/batch", "POST /v1/quotes", "POST /v1/codes/exchange")

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from flask import Flask
 
+from tests.support.http_described import check_described
 from tests.support.http_reply import Reply
 
 JSON = "application/json"
@@ -85,7 +86,9 @@ class Caller:
         raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         content = {"Content-Type": JSON} if raw is not None else {}
-        return self.transport.send(method, path, raw, self._headers | content | given)
+        reply = self.transport.send(method, path, raw, self._headers | content | given)
+        check_described(method, path, reply)
+        return reply
 
     def claim(self, template_id: Any, user: Any, request: Any = "r1", **fields: Any) -> Reply:
         """``POST /v1/claims``."""
