@@ -17,9 +17,9 @@ AFTER_OTHERS = 20
 
 
 @dramatiq.actor(queue_name=Queue.CAMPAIGN.value, max_retries=0, priority=AFTER_OTHERS, throws=(NotFound,))
-def issue_shard(batch_id: int, shard: int, cursor: int) -> None:
+def issue_shard(batch_id: int, shard: int, cursor: int, pace: str = "") -> None:
     """Not retried: the sweep sends it again."""
     try:
-        run_step(services(), batch_id, shard, cursor)
+        run_step(services(), batch_id, shard, cursor, pace)
     except StoreUnavailable as error:
         log.warning("step given up, the sweep sends it again", batch_id=batch_id, shard=shard, error=str(error))

@@ -124,7 +124,7 @@ def _take_steps(services: Services, box: _Box) -> None:
     """Take steps until there are none; a step that is the last of its shard sends no more."""
     while True:
         try:
-            batch_id, shard, cursor = map(int, box.steps.popleft().args)
+            batch_id, shard, cursor = map(int, box.steps.popleft().args[:3])
         except IndexError:
             return
         run_step(services, batch_id, shard, cursor, chunk=CHUNK)

@@ -8,6 +8,7 @@ answer the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -16,19 +17,21 @@ from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch import OPEN, BatchStatus, Row, hold_batch, read_batch, wrong_status
 from coupon_workers.campaigns.reservation import end_batch
+from coupon_workers.campaigns.shard_pace import paced_step
 from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import Task, issue_shard, sweep_batches
+from coupon_workers.runtime.task import Task, sweep_batches
 
 log = get_logger(__name__)
 
 _MOVE = text("UPDATE issue_batch SET status = :status, reason = :reason, updated_at = :now WHERE batch_id = :batch_id")
 _APPROVE = text("UPDATE issue_batch SET approved_by = :operator, updated_at = :now WHERE batch_id = :batch_id")
 _UNFINISHED = text(
-    "SELECT shard, cursor FROM issue_shard WHERE batch_id = :batch_id AND gate_cursor < member_count ORDER BY shard"
+    "SELECT shard, cursor, member_count FROM issue_shard"
+    " WHERE batch_id = :batch_id AND gate_cursor < member_count ORDER BY shard"
 )
 
 
@@ -94,7 +97,8 @@ def wake_batch(services: Services, batch_id: int) -> None:
     """Send a message for each shard that is not through; the sweep does it again when they are lost."""
     with transaction(services.engine) as connection:
         shards = connection.execute(_UNFINISHED, {"batch_id": batch_id}).all()
-    _send(services, [sweep_batches(), *(issue_shard(batch_id, row.shard, row.cursor) for row in shards)])
+    steps = (paced_step(services, batch_id, row.shard, row.cursor, row.member_count - row.cursor) for row in shards)
+    _send(services, chain([sweep_batches()], steps))
 
 
 def tell_gate(services: Services, template_id: int) -> None:

@@ -13,12 +13,14 @@ from coupon_workers.campaigns.batch import BatchStatus, hold_batch
 from coupon_workers.campaigns.batch_control import tell_gate, wake_batch
 from coupon_workers.campaigns.gate_count import count_step, forget_steps
 from coupon_workers.campaigns.reservation import end_batch, reserve
+from coupon_workers.campaigns.shard_pace import CHUNK_BESIDE_CLAIMS, paced_step
 from coupon_workers.campaigns.shard_step import CHUNK, issue_chunk
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.pace import claims_come
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import issue_shard
+from coupon_workers.runtime.task import RESERVED
 from coupon_workers.templates.template_status import effective_status
 
 log = get_logger(__name__)
@@ -65,13 +67,21 @@ def start_batch(services: Services, batch_id: int) -> BatchStatus:
     return BatchStatus.RUNNING
 
 
-def run_step(services: Services, batch_id: int, shard: int, cursor: int, *, chunk: int = CHUNK) -> None:
-    """One step of a shard, and the message for the next. Raises ``StoreUnavailable``: the sweep sends it again."""
+def run_step(services: Services, batch_id: int, shard: int, cursor: int, pace: str = "", *, chunk: int = CHUNK) -> None:
+    """One step of a shard, and the message for the next. Raises ``StoreUnavailable``: the sweep sends it again.
+
+    While claims come it is a smaller one, and a step without a place in the line gets one first.
+    """
+    if claims_come(services):
+        chunk = min(chunk, CHUNK_BESIDE_CLAIMS)
+        if pace != RESERVED:
+            services.post.send(paced_step(services, batch_id, shard, cursor, chunk))
+            return
     step = issue_chunk(services, batch_id, shard, cursor, chunk=chunk)
     if step is None:
         return
     if not step.through:
-        services.post.send(issue_shard(batch_id, shard, step.cursor))
+        services.post.send(paced_step(services, batch_id, shard, step.cursor, step.left))
         return
     with transaction(services.engine) as connection:
         connection.execute(_THROUGH, {"batch_id": batch_id, "shard": shard, "now": services.clock()})

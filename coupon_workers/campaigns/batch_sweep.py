@@ -8,11 +8,13 @@ from sqlalchemy import text
 
 from coupon_workers.campaigns.batch import BatchStatus
 from coupon_workers.campaigns.batch_run import count_left_over, finish_batch, start_batch
+from coupon_workers.campaigns.shard_pace import paced_step
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.pace import Lane, line_ms
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import issue_shard, stage_batch
+from coupon_workers.runtime.task import stage_batch
 
 log = get_logger(__name__)
 
@@ -36,7 +38,7 @@ _PAUSE_STOPPED = text(
     "   AND t.status IN ('offline', 'archived')"
 )
 _LATE = text(
-    "SELECT shard, cursor FROM issue_shard"
+    "SELECT shard, cursor, member_count FROM issue_shard"
     " WHERE batch_id = :batch_id AND gate_cursor < member_count AND updated_at < :before ORDER BY shard"
 )
 _STOPPED_UNCOUNTED = text(
@@ -69,10 +71,12 @@ def sweep_batches(services: Services) -> dict[str, int]:
 
 
 def _wake_late(services: Services, batch_id: int) -> int:
+    # Steps that keep to a pace are not late while the line is as long.
+    before = services.clock() - FORGOTTEN - timedelta(milliseconds=line_ms(services.redis, Lane.CAMPAIGN))
     with transaction(services.engine) as connection:
-        late = connection.execute(_LATE, {"batch_id": batch_id, "before": services.clock() - FORGOTTEN}).all()
+        late = connection.execute(_LATE, {"batch_id": batch_id, "before": before}).all()
     for row in late:
-        services.post.send(issue_shard(batch_id, row.shard, row.cursor))
+        services.post.send(paced_step(services, batch_id, row.shard, row.cursor, row.member_count - row.cursor))
     return len(late)
 
 

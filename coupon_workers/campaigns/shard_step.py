@@ -139,12 +139,17 @@ _FAST = PreparedStatement("issue_fast", _SQL.replace("HELD", _NOTHING), **_TYPES
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step has done: the shard stands at ``cursor``; ``through``: nothing is left of it, and all is counted."""
+    """What a step has done: the shard stands at ``cursor`` and has ``left`` users; with none all is counted too."""
 
     issued: int
     refused: int
     cursor: int
-    through: bool
+    left: int
+
+    @property
+    def through(self) -> bool:
+        """Nothing is left to do."""
+        return not self.left
 
 
 def issue_chunk(services: Services, batch_id: int, shard: int, cursor: int, *, chunk: int = CHUNK) -> Step | None:
@@ -170,7 +175,7 @@ def issue_chunk(services: Services, batch_id: int, shard: int, cursor: int, *, c
     forget_stale_wallets(services, [user for _, user in issued])
     count_step(services, state, batch_id, shard, (cursor, counts[2]), (issued, now))
     crash_point("campaign.after_count")
-    return Step(*counts, through=counts[2] == state["member_count"])
+    return Step(*counts, left=state["member_count"] - counts[2])
 
 
 def _state(connection: Connection, batch_id: int, shard: int) -> Row | None:

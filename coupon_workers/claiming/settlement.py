@@ -20,6 +20,7 @@ from coupon_workers.claiming.settle_sql import gives_away
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.crash_point import crash_point
+from coupon_workers.runtime.pace import note_claims
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import preheat_template, settle_claims
@@ -107,6 +108,7 @@ def _finish(services: Services, keys: BucketKeys, batch: Batch) -> None:
     # Before the acknowledgement: a crash between the two brings the entries back, and this with them.
     forget_wallets(services.redis, {end.claim.user_id for end in batch.ended})
     acknowledge(services.redis, keys, batch.ended, batch.span, batch.poison)
+    note_claims(services, len(batch))
     crash_point("settle.after_acknowledge")
     wrong = any(end.redrawn is not None or end.reason in GATE_WAS_WRONG for end in batch.ended)
     if wrong and not gives_away(services.engine, keys.template_id):

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.pace import Lane, reserve
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import expire_coupons as expire_coupons_task
@@ -23,6 +24,9 @@ the same work takes a third longer."""
 
 TURN_S = 5.0
 """A sweep hands over to a new message after this, so that shut-downs are short and others take turns."""
+
+LONGEST_REST_MS = 1_000
+"""While claims come a sweep keeps to a pace; it lasts so long only where many sweep at once."""
 
 OPERATOR = "expiry"
 
@@ -64,6 +68,7 @@ def expire_coupons(services: Services, now: datetime, *, turn_s: float = TURN_S)
     expired = 0
     with ThreadPoolExecutor(1, thread_name_prefix="forget") as beside:
         while True:
+            time.sleep(min(reserve(services, Lane.EXPIRY, CHUNK) or 0, LONGEST_REST_MS) / 1000)
             with transaction(services.engine) as connection:
                 users = list(connection.scalars(_EXPIRE, _arguments(now)))
             # Redis forgets a chunk while PostgreSQL ends the next one.

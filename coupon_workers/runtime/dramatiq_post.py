@@ -23,6 +23,6 @@ class DramatiqPost:
             queue_name=task.queue.value, actor_name=task.name, args=task.args, kwargs={}, options={}
         )
         try:
-            self._broker.enqueue(message)
+            self._broker.enqueue(message, delay=task.delay_ms or None)
         except (BrokerConnectionError, RedisError, OSError) as error:
             raise StoreUnavailable("broker", str(error)) from error

@@ -80,6 +80,12 @@ class Settings(BaseSettings):
     expiry_notice_hours: int = Field(24, ge=1, le=168, description="how long before its end a user is told of a coupon")
     archive_after_days: int = Field(400, ge=0, le=36_500, description="days after which an ended coupon is archived")
     settle_batch: int = Field(1_000, ge=1, le=5_000, description="claims settled in one transaction, at most")
+    background_rate: int = Field(
+        5_000,
+        ge=0,
+        le=10_000_000,
+        description="coupons a second for campaigns, and for the expiry sweep, while claims come; 0: no limit",
+    )
     batch_approval_above: int | None = Field(
         None,
         ge=0,

@@ -21,11 +21,12 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A message: the actor's name, its queue, its arguments (JSON values)."""
+    """A message: the actor's name, its queue, its arguments (JSON values); it waits for ``delay_ms`` in the broker."""
 
     name: str
     queue: Queue
     args: tuple[int | str, ...] = ()
+    delay_ms: int = 0
 
 
 class Post(Protocol):
@@ -33,6 +34,10 @@ class Post(Protocol):
 
     def send(self, task: Task) -> None:
         """Enqueue ``task``. Raises ``StoreUnavailable`` when the broker did not take it."""
+
+
+RESERVED = "reserved"
+"""What a step's message says that has a place in the line of background work."""
 
 
 def settle_claims(template_id: int, bucket: int) -> Task:
@@ -125,9 +130,12 @@ def stage_batch(batch_id: int) -> Task:
     return Task("stage_batch", Queue.CAMPAIGN, (batch_id,))
 
 
-def issue_shard(batch_id: int, shard: int, cursor: int) -> Task:
-    """Issue the next chunk of a shard, if it still stands at ``cursor``."""
-    return Task("issue_shard", Queue.CAMPAIGN, (batch_id, shard, cursor))
+def issue_shard(batch_id: int, shard: int, cursor: int, reserved_in_ms: int | None = None) -> Task:
+    """Issue the next chunk of a shard, if it still stands at ``cursor``; in so many milliseconds, if it has reserved a
+    place in the line (see ``runtime/pace.py``)."""
+    if reserved_in_ms is None:
+        return Task("issue_shard", Queue.CAMPAIGN, (batch_id, shard, cursor))
+    return Task("issue_shard", Queue.CAMPAIGN, (batch_id, shard, cursor, RESERVED), delay_ms=reserved_in_ms)
 
 
 def sweep_batches() -> Task:

@@ -6,13 +6,16 @@ from __future__ import annotations
 import random
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from threading import Event
 
 import pytest
 from sqlalchemy import text
 
 from coupon_workers.campaigns.batch_control import cancel_batch, pause_batch, resume_batch
 from coupon_workers.claiming.key import WARM_TEMPLATES
+from coupon_workers.runtime.pace import MANY, note_claims
 from coupon_workers.runtime.process import make_services
 from tests.support.campaign import Campaign
 from tests.support.campaign_heap import plan_large_campaign
@@ -23,6 +26,7 @@ from tests.support.sale import Sale, assert_sound, open_sale
 PEOPLE = 200_000
 EARLY = 500
 FEWER = 60_000
+PACED = 30_000
 TEMPLATE_IDS = count(9_021)
 DEATHS = 4
 ENDS_WITHIN_S = 90.0
@@ -89,6 +93,33 @@ def test_a_large_batch_survives_the_death_of_its_workers(system: FaultSystem, sa
         "SELECT count(*), count(DISTINCT user_id) FROM coupon WHERE template_id = :template_id"
     )
     assert (PEOPLE, PEOPLE) == (sale.stock, sale.services.redis.hlen(sale.keys.takers))
+    assert_sound(sale.services)
+
+
+def test_steps_that_keep_to_a_pace_survive_their_worker(system: FaultSystem, sale: Sale) -> None:
+    """They wait in the broker, or in a worker that dies with them; claims come all the while."""
+    campaign = plan_large_campaign(sale, PACED, shards=16, prefix="p")
+    over = Event()
+
+    def keep_claims_coming() -> None:
+        while not over.wait(0.2):
+            note_claims(sale.services, 10 * MANY)
+
+    with ThreadPoolExecutor(1) as beside:
+        noted = beside.submit(keep_claims_coming)
+        try:
+            campaign.start()
+            for issued in (1, 8_000):
+                kill_when(system, campaign, issued, random.Random(issued))
+            until(lambda: campaign.books["status"] == "done", ENDS_WITHIN_S, "the end of the batch")
+        finally:
+            over.set()
+    noted.result()
+
+    assert (PACED, 0) == (campaign.books["issued_count"], campaign.books["left_quantity"])
+    assert [(PACED, PACED)] == sale.rows(
+        f"SELECT count(*), count(DISTINCT user_id) FROM coupon WHERE batch_no = '{campaign.batch_id}'"
+    )
     assert_sound(sale.services)
 
 

@@ -75,6 +75,22 @@ def test_an_actor_is_given_what_was_sent(workshop: Workshop, post: DramatiqPost)
         assert eventually(lambda: not any(workshop.left(queue.value) for queue in Queue))
 
 
+def test_a_message_with_a_delay_comes_after_it(workshop: Workshop, post: DramatiqPost) -> None:
+    """What was sent later without one is done before; and it holds no thread meanwhile."""
+    workshop.actor("issue_shard", queue_name=Queue.CAMPAIGN.value)
+    sent_s = time.monotonic()
+    post.send(tasks.issue_shard(BIG, 1, 2, reserved_in_ms=500))
+
+    with workshop.working(threads=1):
+        post.send(tasks.issue_shard(BIG, 3, 4))
+
+        assert [("issue_shard", BIG, 3, 4), ("issue_shard", BIG, 1, 2, tasks.RESERVED)] == [
+            workshop.next_done(),
+            workshop.next_done(),
+        ]
+    assert time.monotonic() - sent_s >= 0.5
+
+
 def test_a_message_waits_for_a_worker(workshop: Workshop, post: DramatiqPost) -> None:
     """Sent while none runs."""
     post.send(tasks.settle_claims(1, 0))

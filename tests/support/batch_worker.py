@@ -16,7 +16,7 @@ def work(services: Services, sent: list[Task], most: int = 1_000) -> int:
     """Do the tasks of batches in ``sent``, at most so many; how many were done."""
     doings: dict[str, Callable[..., Any]] = {
         "stage_batch": lambda batch_id: (stage_batch(services, batch_id), start_batch(services, batch_id)),
-        "issue_shard": lambda batch_id, shard, cursor: run_step(services, batch_id, shard, cursor),
+        "issue_shard": lambda *args: run_step(services, *args),
         "sweep_batches": lambda: sweep_batches(services),
     }
     done = 0
