@@ -24,6 +24,13 @@ ACTIONS = {
         AuditAction.TEMPLATE_REJECT,
         AuditAction.TEMPLATE_WITHDRAW,
     },
+    "/console/batches/new": {AuditAction.BATCH_CREATE},
+    "/console/batches/<batch_no>/act": {
+        AuditAction.BATCH_APPROVE,
+        AuditAction.BATCH_PAUSE,
+        AuditAction.BATCH_RESUME,
+        AuditAction.BATCH_CANCEL,
+    },
 }
 """By the address of the write; the tests of each page see the rows."""
 

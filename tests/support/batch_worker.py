@@ -26,3 +26,9 @@ def work(services: Services, sent: list[Task], most: int = 1_000) -> int:
             doings[task.name](*task.args)
             done += 1
     return done
+
+
+def sent_by(services: Services) -> list[Task]:
+    """What lies in the post of a test."""
+    sent: list[Task] = services.post.sent  # type: ignore[attr-defined]  # the post of tests keeps it
+    return sent

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from coupon_workers.claiming.live_tally import live_key
 from coupon_workers.claiming.live_view import last_whole_second
+from tests.support.batch_desk import BatchDesk, users_csv
+from tests.support.batch_worker import sent_by, work
 from tests.support.http_desk import from_now
 from tests.support.http_shop import Shop
 
@@ -71,6 +73,37 @@ def _approvals(shop: Shop) -> str:
     return "/approvals?state=all"
 
 
+def _batch_desk(shop: Shop) -> tuple[BatchDesk, str]:
+    """Somebody who makes batches, and a template for them."""
+    return BatchDesk(shop.desk.admin), shop.desk.open(name="满100减20 双十一", total_quantity=9_000)
+
+
+def _batches(shop: Shop) -> str:
+    """One that is through, one in its midst, one that failed, one that waits for a second person."""
+    _batch(shop)
+    desk, template_id = _batch_desk(shop)
+    desk.post(template_id, users_csv("ann", "ann", "b c"), {"name": "A few"}).ok(202)
+    work(shop.services, sent_by(shop.services))
+    desk.post_tags(template_id, "nobody-has-this", name="Nobody").ok(202)
+    work(shop.services, sent_by(shop.services))
+    desk.made(template_id, "ann", name="Just now")
+    return "/batches"
+
+
+def _batch(shop: Shop) -> str:
+    """One in its midst."""
+    desk, template_id = _batch_desk(shop)
+    users = [*(f"u-{number}" for number in range(3_000)), "not a user", "u-1", "u-2"]
+    batch_no = desk.made(template_id, *users, name="Regulars of the north")
+    work(shop.services, sent_by(shop.services), most=3)
+    return f"/batches/{batch_no}"
+
+
+def _new_batch(shop: Shop) -> str:
+    shop.desk.open(name="满100减20 双十一")
+    return "/batches/new"
+
+
 EXAMPLES: dict[str, Example] = {
     "login": _login,
     "live": _live,
@@ -80,8 +113,16 @@ EXAMPLES: dict[str, Example] = {
     "new_template": _new_template,
     "edit_template": _edit_template,
     "approvals": _approvals,
+    "batches": _batches,
+    "batch": _batch,
+    "new_batch": _new_batch,
 }
 """By the name of the view. A page that is not here fails the tests."""
 
-LED_ON = {"start": "leads to the first page", "nowhere": "is no page", "static_file": "a file"}
+LED_ON = {
+    "start": "leads to the first page",
+    "nowhere": "is no page",
+    "static_file": "a file",
+    "batch_failures": "a file",
+}
 """Views that show nothing of their own, with the reason."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import BytesIO
 
 from werkzeug.test import TestResponse
 
@@ -35,6 +36,12 @@ class Visitor:
     def post(self, path: str, **fields: str) -> TestResponse:
         """Send a form of the session."""
         return self.client.post(f"/console{path}", data={TOKEN_FIELD: self.form_token} | fields, headers=self._headers)
+
+    def send_file(self, path: str, content: bytes, file_name: str, **fields: str) -> TestResponse:
+        """Send a form of the session with a file in its field ``file``."""
+        data = {**fields, "file": (BytesIO(content), file_name)}
+        address = f"/console{path}?{TOKEN_FIELD}={self.form_token}"
+        return self.client.post(address, data=data, headers=self._headers, content_type="multipart/form-data")
 
     def done(self, path: str, **fields: str) -> str:
         """Send a form that must be taken; where it leads."""

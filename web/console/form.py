@@ -60,9 +60,10 @@ def allotted_id() -> str:
     return f"{text}.{_seal(text)}"
 
 
-def taken_id(field: str = "allotted") -> int:
-    """The identity in this request's form. Raises ``ProblemError`` 403 for one that this session was not given."""
-    text, _, seal = request.form.get(field, "").partition(".")
+def taken_id(values: Mapping[str, str] | None = None) -> int:
+    """The identity in this request's form, or in ``values`` of one with a file. Raises ``ProblemError`` 403 for one
+    that this session was not given."""
+    text, _, seal = (request.form if values is None else values).get("allotted", "").partition(".")
     if not hmac.compare_digest(seal.encode(), _seal(text).encode()):
         raise ProblemError(403, "STALE_FORM", gettext("This page is from an earlier session. Load it again."))
     return int(text)

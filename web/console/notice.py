@@ -20,6 +20,11 @@ NOTICES = {
     "approved": N_("Approved, and done."),
     "rejected": N_("Rejected; whoever asked sees your comment."),
     "withdrawn": N_("Withdrawn."),
+    "batch_made": N_("Taken on. Its audience is being read."),
+    "batch_approved": N_("Approved: it starts within seconds, or at its time."),
+    "batch_paused": N_("Paused: nothing is issued until it is resumed."),
+    "batch_resumed": N_("It goes on where it stopped."),
+    "batch_cancelled": N_("Cancelled. What was issued stays; the rest of its stock is given back."),
 }
 
 FIELD = "done"

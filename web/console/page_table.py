@@ -31,6 +31,7 @@ ACCESS = N_("Access")
 PAGES = (
     Page("live", N_("Live"), frozenset({ADMIN, OPS}), CAMPAIGNS),
     Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
+    Page("batches", N_("Batches"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
 )
 """In the order in which they are shown; pages of a group stand together."""

@@ -46,13 +46,16 @@ def _known_zone(name: str) -> str:
     return name if name in _zones() else "UTC"
 
 
-def time(instant: datetime | None, zone: str | None = None) -> Markup:
-    """An instant in ``zone`` (a template's, whose name is told), or in the reader's own. None: a dash.
+def time(instant: datetime | str | None, zone: str | None = None) -> Markup:
+    """An instant, also as answers spell it, in ``zone`` (a template's, whose name is told), or in the reader's own.
+    None: a dash.
 
     Raises ``ValueError`` for a naive datetime.
     """
     if instant is None:
         return Markup("—")
+    if isinstance(instant, str):
+        instant = datetime.fromisoformat(instant)
     told = rfc3339(instant)
     name = zone or viewer_zone()
     text = format_datetime(instant, _PATTERNS[language()], tzinfo=ZoneInfo(name), locale=locale())

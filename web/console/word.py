@@ -11,6 +11,7 @@ from coupon_workers.errors import (
     StoreUnavailable,
     TooManyTries,
 )
+from web.console.batch_word import BATCH_REASONS, BATCH_TONES, BATCH_WORDS
 from web.console.field_word import field_word
 from web.console.language import N_, gettext
 
@@ -62,6 +63,7 @@ WORDS = {
     "SCOPE_MISMATCH": N_("no line it is for"),
     "THRESHOLD_NOT_MET": N_("below its threshold"),
     "NOTHING_TO_DISCOUNT": N_("nothing to take off"),
+    **BATCH_WORDS,
 }
 
 _TONES = {
@@ -70,7 +72,7 @@ _TONES = {
     "warn": ("paused", "budget", "approval_required"),
     "bad": ("rejected", "offline", "revoked"),
 }
-TONES = {name: tone for tone, names in _TONES.items() for name in names}
+TONES = {name: tone for tones in (_TONES, BATCH_TONES) for tone, names in tones.items() for name in names}
 
 REASONS = {
     "TEMPLATE_NOT_FOUND": N_("There is no such template."),
@@ -85,6 +87,7 @@ REASONS = {
     "HAS_OUTSTANDING": N_("Coupons of it may still be used."),
     "HAS_ARCHIVED": N_("Coupons of it are in the archive."),
     "NOT_PATCHABLE": N_("After publication only name, total, end of claiming and messages may change."),
+    **BATCH_REASONS,
 }
 """What is refused, by the code of its error."""
 
