@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert
 from coupon_workers.access.principal import SCOPES, Principal
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
-from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.errors import Conflict, InvalidInput, NotFound
 from coupon_workers.runtime.database import transaction
 from coupon_workers.schema import ApiKey
 
@@ -62,18 +62,25 @@ class NewKey:
     record: KeyRecord
 
 
-def create_key(engine: Engine, *, name: str, scopes: Iterable[str], signed: bool = False) -> NewKey:
-    """Make a key. ``signed`` demands that its requests are signed (``access/signature.py``).
+def create_key(
+    engine: Engine, *, name: str, scopes: Iterable[str], signed: bool = False, key_id: str | None = None
+) -> NewKey:
+    """Make a key. ``signed`` demands that its requests are signed (``access/signature.py``); ``key_id``: its id, where
+    whoever asks may ask twice.
 
-    Raises ``InvalidInput`` for a bad name or scope, ``StoreUnavailable`` when PostgreSQL is away.
+    Raises ``InvalidInput`` for a bad name or scope, ``Conflict`` ``KEY_MADE`` when there is a key of that id,
+    ``StoreUnavailable`` when PostgreSQL is away.
     """
     wanted = tuple(dict.fromkeys(scopes))
     _check(name, wanted)
-    key_id = secrets.token_hex(KEY_ID_BYTES)
+    key_id = key_id or secrets.token_hex(KEY_ID_BYTES)
     key = f"cw_{key_id}_{secrets.token_urlsafe(SECRET_BYTES)}"
     row = {"key_id": key_id, "name": name, "key_hash": hash_of(key), "scopes": list(wanted), "signed": signed}
     with transaction(engine) as connection:
-        made = connection.execute(insert(ApiKey).values(row).returning(*_COLUMNS)).one()
+        once = insert(ApiKey).values(row).on_conflict_do_nothing().returning(*_COLUMNS)
+        made = connection.execute(once).one_or_none()
+        if made is None:
+            raise Conflict("KEY_MADE", "this key was made already, and shown")
         facts = {"name": name, "scopes": wanted, "signed": signed}
         record(connection, AuditAction.API_KEY_CREATE, f"api_key:{key_id}", after=facts)
     return NewKey(key, _record(made))

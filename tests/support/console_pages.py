@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.claiming.live_tally import live_key
 from coupon_workers.claiming.live_view import last_whole_second
 from tests.support.batch_desk import BatchDesk, users_csv
 from tests.support.batch_worker import sent_by, work
+from tests.support.dead_letters import bury
+from tests.support.gift import give
 from tests.support.http_desk import from_now
 from tests.support.http_shop import Shop
+from tests.support.order_http import OrderCentre
 
 Example = Callable[[Shop], str]
 
@@ -104,6 +108,57 @@ def _new_batch(shop: Shop) -> str:
     return "/batches/new"
 
 
+def _users(shop: Shop) -> str:
+    """A wallet with a coupon of each sort, and its user's other affairs."""
+    counter = OrderCentre(shop)
+    counter.coupon("r1", total_quantity=50)
+    locked, paid = counter.coupon("r2"), counter.coupon("r3")
+    counter.lock("order-7", [locked]).ok()
+    counter.lock("order-8", [paid]).ok()
+    counter.redeem("order-8").ok()
+    counter.coupon("r4", type="percent_off", amount=None, percent_off=1_500, max_discount=5_000, name="15 % off")
+    return "/users?q=ann"
+
+
+def _coupon(shop: Shop) -> str:
+    coupon_no = int(OrderCentre(shop).coupon(transferable=True, name="满100减20 双十一"))
+    coupon_no = give(shop.services, "ann", coupon_no, "ben")
+    return f"/coupons/{give(shop.services, 'ben', coupon_no, 'cleo')}"
+
+
+def _queues(shop: Shop) -> str:
+    _running(shop)
+    bury(shop)
+    return "/queues"
+
+
+def _dead_letters(shop: Shop) -> str:
+    bury(shop)
+    return "/dead-letters"
+
+
+def _jobs(shop: Shop) -> str:
+    return "/jobs"
+
+
+def _audit(shop: Shop) -> str:
+    template_id = shop.desk.open(name="满100减20 双十一")
+    shop.desk.change(template_id, total_quantity=20).ok()
+    shop.desk.act(template_id, "pause").ok()
+    return "/audit"
+
+
+def _keys(shop: Shop) -> str:
+    create_key(shop.services.engine, name="warehouse", scopes=["orders"], signed=True)
+    gone = create_key(shop.services.engine, name="a former storefront", scopes=["storefront"])
+    revoke_key(shop.services.engine, gone.record.key_id)
+    return "/keys"
+
+
+def _new_key(shop: Shop) -> str:
+    return "/keys/new"
+
+
 EXAMPLES: dict[str, Example] = {
     "login": _login,
     "live": _live,
@@ -116,6 +171,14 @@ EXAMPLES: dict[str, Example] = {
     "batches": _batches,
     "batch": _batch,
     "new_batch": _new_batch,
+    "users": _users,
+    "coupon": _coupon,
+    "queues": _queues,
+    "dead_letters": _dead_letters,
+    "jobs": _jobs,
+    "audit": _audit,
+    "keys": _keys,
+    "new_key": _new_key,
 }
 """By the name of the view. A page that is not here fails the tests."""
 

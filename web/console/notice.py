@@ -25,6 +25,11 @@ NOTICES = {
     "batch_paused": N_("Paused: nothing is issued until it is resumed."),
     "batch_resumed": N_("It goes on where it stopped."),
     "batch_cancelled": N_("Cancelled. What was issued stays; the rest of its stock is given back."),
+    "coupon_revoked": N_("Revoked. The reason is in the audit log."),
+    "letter_replayed": N_("Sent to its queue again."),
+    "letter_discarded": N_("Thrown away."),
+    "job_sent": N_("Sent to the workers."),
+    "key_revoked": N_("The key is revoked."),
 }
 
 FIELD = "done"

@@ -33,6 +33,12 @@ PAGES = (
     Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
     Page("batches", N_("Batches"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
+    Page("users", N_("Users"), frozenset({ADMIN}), USERS),
+    Page("queues", N_("Queues"), frozenset({OPS}), OPERATIONS),
+    Page("dead_letters", N_("Dead letters"), frozenset({OPS}), OPERATIONS),
+    Page("jobs", N_("Jobs"), frozenset({OPS}), OPERATIONS),
+    Page("audit", N_("Audit log"), frozenset({ADMIN}), ACCESS),
+    Page("keys", N_("API keys"), frozenset({ADMIN}), ACCESS),
 )
 """In the order in which they are shown; pages of a group stand together."""
 

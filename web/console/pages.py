@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from web.console import (
     approval_inbox,
+    audit_trail,
     batch_form,
     batch_list,
     batch_page,
+    key_cabinet,
     live,
     login,
+    queue_desk,
     template_list,
     template_page,
     template_wizard,
+    user_search,
 )
 from web.console.blueprint import console
 
 __all__ = [
     "approval_inbox",
+    "audit_trail",
     "batch_form",
     "batch_list",
     "batch_page",
     "console",
+    "key_cabinet",
     "live",
     "login",
+    "queue_desk",
     "template_list",
     "template_page",
     "template_wizard",
+    "user_search",
 ]

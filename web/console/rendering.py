@@ -54,6 +54,7 @@ def environment() -> Environment:
         "url": _url,
         "static": static_url,
         "time": show.time,
+        "told": show.told,
         "money": show.money,
         "number": show.number,
         "percent": show.percent,

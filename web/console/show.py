@@ -63,6 +63,11 @@ def time(instant: datetime | str | None, zone: str | None = None) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>{}').format(told, told, text, tail)
 
 
+def told(instant: str) -> Markup:
+    """An instant that is told as RFC 3339, in the reader's own time zone."""
+    return time(datetime.fromisoformat(instant))
+
+
 def money(amount_minor: int | None, currency: str) -> str:
     """``¥20.00``: minor units with as many decimals as ISO 4217 gives the currency. None: a dash."""
     if amount_minor is None:

@@ -1,0 +1,93 @@
+"""A user's wallet, and one coupon with what happened to it: what a clerk looks at when somebody calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import redirect, request, url_for
+
+from coupon_workers.access.principal import Scope
+from coupon_workers.claiming.claim_request import user_id_problem
+from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
+from coupon_workers.coupons.single_revocation import revoke_coupon
+from coupon_workers.coupons.transition import CouponStatus
+from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
+from web.console.blueprint import console
+from web.console.form import reason
+from web.console.guard import shown_to
+from web.console.language import gettext
+from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.notice import done
+from web.console.rendering import render
+from web.context import principal, services
+from web.path_id import path_id
+
+NOT_FOUND = "COUPON_NOT_FOUND"
+
+
+@console.get("/users")
+@shown_to(Scope.ADMIN)
+def users() -> Any:
+    """A field to search by; ``?q=`` a coupon's number leads to the coupon, anything else is a user's id."""
+    asked = request.args.get("q", "").strip()
+    if not asked:
+        return render("users.html", user_id="", problem=None, listing=None, status=None, statuses=list(CouponStatus))
+    if _is_coupon(asked):
+        return redirect(url_for("console.coupon", coupon_no=asked), 303)
+    problem = gettext("No user is called so.") if user_id_problem(asked) else None
+    status = request.args.get("status") if request.args.get("status") in set(CouponStatus) else None
+    listing = None if problem else _wallet(asked, status)
+    return render(
+        "users.html", user_id=asked, problem=problem, listing=listing, status=status, statuses=list(CouponStatus)
+    )
+
+
+@console.get("/coupons/<coupon_no>")
+@shown_to(Scope.ADMIN)
+def coupon(coupon_no: str) -> Any:
+    """Whose it is and what it is worth, its history as a line of time, the hands it went through."""
+    coupon_id, owner = _coupon_and_owner(coupon_no)
+    found = read_coupon(services(), owner, coupon_id)
+    if found is None:
+        raise NotFound(NOT_FOUND, "there is no such coupon")
+    return render("coupon.html", coupon=found, chain=transfer_chain(services(), coupon_id))
+
+
+@console.post("/coupons/<coupon_no>/revoke")
+@shown_to(Scope.ADMIN)
+def end_coupon(coupon_no: str) -> Any:
+    """Take it back, and say why."""
+    coupon_id, owner = _coupon_and_owner(coupon_no)
+    revoke_coupon(services(), owner, coupon_id, given_reason(), principal().key_id)
+    return done(url_for("console.coupon", coupon_no=coupon_no), "coupon_revoked")
+
+
+def given_reason() -> str:
+    """The reason of this request's form. Raises ``InvalidInput`` when there is none."""
+    given = reason()
+    if given is None:
+        raise InvalidInput([("reason", gettext("say why"))])
+    return given
+
+
+def _wallet(user_id: str, status: str | None) -> Listing[dict[str, Any]]:
+    position = cursor_of(int)
+    before = position[0] if position else MAX_COUPON_ID
+    found = read_wallet(services(), user_id, limit=PAGE_SIZE + 1, before=before, status=status)
+    return Listing(found.items, lambda coupon: [int(coupon["coupon_no"])])
+
+
+def _is_coupon(text: str) -> bool:
+    try:
+        return owner_of(services(), path_id(text, NOT_FOUND)) is not None
+    except NotFound:
+        return False
+
+
+def _coupon_and_owner(coupon_no: str) -> tuple[int, str]:
+    coupon_id = path_id(coupon_no, NOT_FOUND)
+    owner = owner_of(services(), coupon_id)
+    if owner is None:
+        raise NotFound(NOT_FOUND, "there is no such coupon")
+    return coupon_id, owner
