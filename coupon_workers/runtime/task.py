@@ -151,3 +151,18 @@ def generate_codes(code_batch_id: int) -> Task:
 def sweep_codes() -> Task:
     """Wake generations that lost their message, end batches of codes that are over, have the gate count missed uses."""
     return Task("sweep_codes", Queue.CARE)
+
+
+def settle_draws(lottery_id: int) -> Task:
+    """The doorbell of a lottery: drain its pending draws."""
+    return Task("settle_draws", Queue.SETTLE, (lottery_id,))
+
+
+def preheat_lottery(lottery_id: int) -> Task:
+    """Rebuild a lottery's keys in Redis from PostgreSQL."""
+    return Task("preheat_lottery", Queue.CARE, (lottery_id,))
+
+
+def sweep_lotteries() -> Task:
+    """Ring forgotten bells of lotteries, warm cold ones, bring late changes to Redis, end what is over."""
+    return Task("sweep_lotteries", Queue.CARE)

@@ -20,6 +20,7 @@ from coupon_workers.runtime.task import (
     sweep_batches,
     sweep_codes,
     sweep_gates,
+    sweep_lotteries,
     sweep_reconciliations,
     sweep_revocations,
     warn_of_expiry,
@@ -46,6 +47,8 @@ TABLE = (
     Job("sweep_batches", Every(seconds=5), whenever(sweep_batches)),
     # A generation whose message was lost goes on within this; units of codes that are over are claimable again.
     Job("sweep_codes", Every(seconds=5), whenever(sweep_codes)),
+    # A forgotten bell of a lottery is rung within this; what nobody won is claimable again.
+    Job("sweep_lotteries", Every(seconds=2), whenever(sweep_lotteries)),
     # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
     Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
     # Of daily jobs that look at everything the newest missed run stands for all: within a day there is one.

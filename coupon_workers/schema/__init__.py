@@ -20,6 +20,7 @@ from coupon_workers.schema.daily_close import DailyClose, DailyCloseRow
 from coupon_workers.schema.delivery import Delivery, DeliveryAttempt, DeliveryPause
 from coupon_workers.schema.issue_batch import IssueBatch, IssueShard
 from coupon_workers.schema.ledger_entry import LedgerEntry
+from coupon_workers.schema.lottery import Draw, Lottery, Prize
 from coupon_workers.schema.order_event import OrderEvent
 from coupon_workers.schema.order_statement import OrderStatement, OrderStatementRow
 from coupon_workers.schema.outbox import Outbox
@@ -58,17 +59,20 @@ __all__ = [
     "Delivery",
     "DeliveryAttempt",
     "DeliveryPause",
+    "Draw",
     "Idempotency",
     "IssueBatch",
     "IssueShard",
     "JobExtraRun",
     "JobRun",
     "LedgerEntry",
+    "Lottery",
     "OrderEvent",
     "OrderStatement",
     "OrderStatementRow",
     "Outbox",
     "PoolValue",
+    "Prize",
     "ReconFinding",
     "ReconRun",
     "ReconRunFinding",

@@ -1,0 +1,26 @@
+"""Look after lotteries: forgotten bells, cold gates, changes that did not arrive, what is over."""
+
+from __future__ import annotations
+
+import dramatiq
+
+from actors.process_services import services, waiting_bells
+from coupon_workers.errors import StoreUnavailable
+from coupon_workers.lottery.lottery_sweep import sweep_lotteries as sweep
+from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.runtime.task import Queue
+
+log = get_logger(__name__)
+
+MAX_AGE_MS = 900_000
+"""While no worker runs these messages pile up; one fresh pass does the work of all the old ones. The age is read off
+two hosts' clocks, of which one may be ten minutes ahead: a shorter one would drop every message."""
+
+
+@dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0, max_age=MAX_AGE_MS)
+def sweep_lotteries() -> None:
+    """One pass. Not retried: the next one comes in seconds."""
+    try:
+        sweep(services(), waiting_bells())
+    except StoreUnavailable as error:
+        log.warning("sweep of lotteries given up", error=str(error))
