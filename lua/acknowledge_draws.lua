@@ -15,7 +15,7 @@ ARGV
   then four values for each entry
     entry_id  its id in the pending stream
     draw_id   what it holds as its draw's number
-    request   "<user> <request id>", or "" when no draw could be read
+    request   "<user> <request id>"
     answer    "<draw id> <prize no> <state>" that answers its request from now on
 
 Returns the number of entries this call took off.
@@ -27,17 +27,9 @@ local taken = 0
 for i = 2, #ARGV, 4 do
   local entry = redis.call('XRANGE', KEYS[2], ARGV[i], ARGV[i], 'COUNT', 1)[1]
   if entry then
-    local held = ''
-    for f = 1, #entry[2], 2 do
-      if entry[2][f] == 'c' then
-        held = entry[2][f + 1]
-      end
-    end
-    if held == ARGV[i + 1] then
+    if entry[2][1] == 'c' and entry[2][2] == ARGV[i + 1] then
       taken = taken + redis.call('XDEL', KEYS[2], ARGV[i])
-      if ARGV[i + 2] ~= '' then
-        redis.call('HSET', KEYS[1], ARGV[i + 2], ARGV[i + 3])
-      end
+      redis.call('HSET', KEYS[1], ARGV[i + 2], ARGV[i + 3])
     end
   end
 end

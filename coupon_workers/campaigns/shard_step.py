@@ -45,7 +45,8 @@ _HELD = """SELECT count(*) AS coupons,
                   count(*) FILTER (WHERE CAST(c.claimed_at AT TIME ZONE :timezone AS date)
                                          = CAST(:now AT TIME ZONE :timezone AS date)) AS today
              FROM coupon c
-            WHERE c.user_id = n.user_id AND c.template_id + 0 = :template_id AND c.source <> 'transfer'"""
+            WHERE c.user_id = n.user_id AND c.template_id + 0 = :template_id
+              AND c.source NOT IN ('transfer', 'lottery')"""
 _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 """A template without limits asks for nobody's coupons."""
 

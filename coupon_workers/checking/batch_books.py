@@ -40,9 +40,12 @@ _OF_TEMPLATES = """
       LEFT JOIN (SELECT template_id, sum(kept) AS kept
                    FROM (SELECT template_id, left_quantity FROM issue_batch WHERE status IN ('running', 'paused')
                           UNION ALL
-                         SELECT template_id, left_quantity FROM code_batch) AS holder(template_id, kept)
+                         SELECT template_id, left_quantity FROM code_batch
+                          UNION ALL
+                         SELECT template_id, left_quantity FROM prize WHERE template_id IS NOT NULL)
+                       AS holder(template_id, kept)
                   GROUP BY template_id) AS b USING (template_id)
-      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source IN ('batch', 'code')
+      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source IN ('batch', 'code', 'lottery')
                   GROUP BY template_id) AS c USING (template_id)
      WHERE t.reserved_quantity <> coalesce(b.kept, 0)
         OR t.granted_quantity <> coalesce(c.granted, 0) + t.archived_granted_quantity
@@ -61,7 +64,7 @@ _OF_NO_BATCH = """
 
 def batch_books(services: Services) -> list[Breach]:
     """Batches whose counts are not those of their rows, coupons of no batch, and templates whose books of batches, of
-    users or of codes, differ from what these keep and have given."""
+    users, of codes or of prizes, differ from what these keep and have given."""
     return [*_batches(services), *_templates(services), *_strays(services)][:BREACH_LIMIT]
 
 
@@ -83,7 +86,7 @@ def _templates(services: Services) -> list[Breach]:
         Breach(
             RULE,
             f"template {row.template_id}",
-            f"{row.kept} kept and {row.granted} given by its batches and codes",
+            f"{row.kept} kept and {row.granted} given by its batches, codes and prizes",
             f"reserved_quantity {row.reserved_quantity}, granted_quantity {row.granted_quantity}",
         )
         for row in rows(services, _OF_TEMPLATES)

@@ -21,14 +21,16 @@ _COUNTS = """
            (SELECT count(*) FROM issue_batch WHERE status IN ('staging', 'ready', 'running', 'paused')) AS open_batches,
            (SELECT count(*) FROM code_batch) AS code_batches,
            (SELECT coalesce(sum(generated_count), 0) FROM code_batch) AS codes,
-           (SELECT coalesce(sum(used_count), 0) FROM code_batch) AS used_codes
+           (SELECT coalesce(sum(used_count), 0) FROM code_batch) AS used_codes,
+           (SELECT count(*) FROM lottery) AS lotteries,
+           (SELECT coalesce(sum(draw_count), 0) FROM lottery) AS draws
 """
 
 
 def facts(services: Services) -> dict[str, int]:
     """Counts of templates, coupons, archived ones, rejections, events, entries set aside, orders with coupons and
     their refunds and bookings, events of orders not known yet, batches and open ones, batches of codes with their codes
-    and used ones, queued claims, and cold buckets.
+    and used ones, lotteries with their draws, queued claims, and cold buckets.
 
     Raises ``StoreUnavailable``.
     """

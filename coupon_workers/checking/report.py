@@ -19,6 +19,8 @@ from coupon_workers.checking.flow_history import flow_history
 from coupon_workers.checking.issued_count import issued_count
 from coupon_workers.checking.ledger_use import ledger_use
 from coupon_workers.checking.live_use import live_use
+from coupon_workers.checking.lottery_books import lottery_books
+from coupon_workers.checking.lottery_gate import lottery_gate
 from coupon_workers.checking.never_over_issued import never_over_issued
 from coupon_workers.checking.no_lost_claim import no_lost_claim
 from coupon_workers.checking.one_effect import one_effect
@@ -94,6 +96,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("batch_books", "a batch's rows add up, its units are in its template's books", batch_books),
         Invariant("archive_books", "what was archived is whole, over for good, and counted once", archive_books),
         Invariant("code_books", "a used code has one coupon, a batch's counts are those of its codes", code_books),
+        Invariant("lottery_books", "a lottery's counts are its draws', one coupon a draw that won it", lottery_books),
         Invariant("transfer_link", "received coupons stand for given ones, one for one", transfer_link),
         Invariant("pool_books", "a pool is its budget, its issued values are the coupons'", pool_books),
         Invariant("flow_history", "history replays to the state", flow_history),
@@ -118,6 +121,11 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
             "pool_values",
             "issued, queued and listed values are the pool, one for one",
             partial(pool_values, patience_s=patience_s),
+        ),
+        Invariant(
+            "lottery_gate",
+            "left of a prize = its stock at the gate + what is queued; each draw is remembered",
+            partial(lottery_gate, patience_s=patience_s),
         ),
         Invariant("no_lost_claim", "what is called queued is in the stream", no_lost_claim),
         Invariant("request_memory", "the gate remembers each request as it ended", request_memory),

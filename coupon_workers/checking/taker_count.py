@@ -24,11 +24,11 @@ _HELD = text("""
       FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
      CROSS JOIN LATERAL (SELECT coupon_id FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
-                            AND c.source <> 'transfer'
+                            AND c.source NOT IN ('transfer', 'lottery')
                           UNION ALL
                          SELECT coupon_id FROM coupon_archive c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
-                            AND c.source <> 'transfer' OFFSET 0) AS held
+                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS held
 """)
 
 Taker = tuple[BucketKeys, str]

@@ -31,6 +31,8 @@ _FACTS = {
     "code_batches": ("code batches", "batches of redeem codes, of every status"),
     "codes": ("codes", "generated, in all of them"),
     "used_codes": ("used codes", "exchanged for their coupon"),
+    "lotteries": ("lotteries", "of every status"),
+    "draws": ("draws", "settled, in all of them"),
     "queued": ("queued", "accepted claims that are not settled yet"),
     "warm_buckets": ("warm buckets", "templates that Redis has loaded and decides about"),
     "cold_buckets": ("cold buckets", "templates that Redis has yet to load; claims on them are told to come again"),

@@ -54,12 +54,16 @@ BACKLOG_TURN_S = 60.0
 SWAP_TIMEOUT_MS = 30_000
 """The swap of the longest backlog takes seconds, and giving up on it does not stop it."""
 
+PRIZE = "won"
+"""The state of coupons that count for nobody's limit."""
+
 _EPOCH_DAY = date(1970, 1, 1)
-# A coupon received from another user took no unit of the stock and nothing of its owner's allowance.
+# A coupon received from another user took no unit of the stock and nothing of its owner's allowance; a prize took a
+# unit that was set aside, and nothing of its winner's allowance.
 _PAGES = {
     "coupon": (
         "SELECT coupon_id AS claim_id, user_id, CASE source WHEN 'claim' THEN request_id ELSE '' END AS request_id,"
-        " claim_seq, claimed_at, 'issued' AS state,"
+        " claim_seq, claimed_at, CASE source WHEN 'lottery' THEN 'won' ELSE 'issued' END AS state,"
         " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM coupon"
         " WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'"
         " ORDER BY coupon_id LIMIT :page"
@@ -222,7 +226,8 @@ class _Build:
     def load(self, page: list[Any]) -> int:
         """Add a page of rows; returns how many were issued coupons."""
         args: list[str | int] = []
-        for row in page:
+        counted = [row for row in page if row.state != PRIZE]
+        for row in counted:
             day = (row.day - _EPOCH_DAY) // timedelta(days=1)
             args += (
                 row.claim_id,
@@ -233,7 +238,8 @@ class _Build:
                 row.state,
             )
         keys = [self._shadow_takers, self._shadow_requests, self._shadow_days]
-        return int(lua_script("load_shadow")(self._redis, keys, args)) if args else 0
+        issued = int(lua_script("load_shadow")(self._redis, keys, args)) if args else 0
+        return issued + len(page) - len(counted)
 
     def load_pool(self, values: array[int]) -> None:
         """Load what is left of the pool, of a template of random amounts."""

@@ -36,7 +36,8 @@ HOLD = text(
     " FOR NO KEY UPDATE OF c FOR NO KEY UPDATE OF b FOR NO KEY UPDATE OF t"
 )
 
-# "+ 0" as in settling: of a new template the statistics know nothing. What other users gave a user is not counted.
+# "+ 0" as in settling: of a new template the statistics know nothing. What other users gave a user
+# is not counted, nor what he won.
 HELD = text(
     """
     SELECT count(*) AS coupons,
@@ -44,7 +45,7 @@ HELD = text(
                                   = CAST(CAST(:now AS timestamptz) AT TIME ZONE :timezone AS date)) AS today,
            coalesce(max(claim_seq) FILTER (WHERE batch_no = :batch_no), 0) AS last_seq
       FROM coupon c
-     WHERE c.user_id = :user_id AND c.template_id + 0 = :template_id AND c.source <> 'transfer'
+     WHERE c.user_id = :user_id AND c.template_id + 0 = :template_id AND c.source NOT IN ('transfer', 'lottery')
     """
 )
 

@@ -81,7 +81,7 @@ MOVE = text(f"""
         INSERT INTO coupon_flow_archive ({_FLOW}, archived_at) SELECT {_FLOW}, :now FROM steps
     ), counts AS (
         SELECT count(*) AS moved, count(*) FILTER (WHERE source <> 'transfer') AS issued,
-               count(*) FILTER (WHERE source IN ('batch', 'code')) AS granted
+               count(*) FILTER (WHERE source IN ('batch', 'code', 'lottery')) AS granted
           FROM moved
     ), template AS (
         UPDATE coupon_template t

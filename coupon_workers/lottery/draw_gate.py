@@ -11,7 +11,7 @@ from coupon_workers.lottery.key import LotteryKeys
 from coupon_workers.lottery.odds import NONE, draw_number
 from coupon_workers.lottery.outcome import DrawOutcome
 from coupon_workers.runtime.crash_point import crash_point
-from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.lua_script import Value, lua_script
 from coupon_workers.runtime.services import Services
 
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in DrawOutcome}
@@ -67,7 +67,7 @@ def decide(
     draw_id = services.next_id(0)
     settings = services.settings
     tail = (number(), settings.backlog_limit, settings.claim_rate, BELL_TTL_MS)
-    args = [draw_id, request.user_id, request.request_id, now_ms, *tail]
+    args: list[Value] = [draw_id, request.user_id, request.request_id, now_ms, *tail]
     keys = draw_keys(LotteryKeys(request.lottery_id))
     try:
         answer, heard_first = lua_script("draw")(services.redis, keys, args), True

@@ -46,8 +46,9 @@ _TEMPLATES = text(
 _WRITE = text(
     f"""
     WITH entry AS (
-        SELECT draw_id, user_id, request_id, prize_no, NULLIF(reason, '') AS reason, NULLIF(template_id, 0) AS template_id,
-               version, timestamptz 'epoch' + drawn_ms * interval '1 ms' AS drawn_at,
+        SELECT draw_id, user_id, request_id, prize_no, NULLIF(reason, '') AS reason,
+               NULLIF(template_id, 0) AS template_id, version,
+               timestamptz 'epoch' + drawn_ms * interval '1 ms' AS drawn_at,
                timestamptz 'epoch' + from_ms * interval '1 ms' AS valid_from,
                timestamptz 'epoch' + to_ms * interval '1 ms' AS valid_to
           FROM unnest(CAST(:draw_ids AS bigint[]), CAST(:users AS text[]), CAST(:requests AS text[]),

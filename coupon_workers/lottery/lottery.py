@@ -21,8 +21,10 @@ Row = Mapping[str, Any]
 
 
 class LotteryStatus(StrEnum):
-    """Where a lottery is. ``scheduled`` and ``active`` are stored as ``open``: the clock tells which. ``ending``: nobody
-    draws any more, and draws that wait are settled; ``ended``: what was left has gone back."""
+    """Where a lottery is. ``scheduled`` and ``active`` are stored as ``open``: the clock tells which.
+
+    ``ending``: nobody draws any more, and draws that wait are settled; ``ended``: what was left has gone back.
+    """
 
     PENDING_APPROVAL = "pending_approval"
     SCHEDULED = "scheduled"
@@ -37,7 +39,9 @@ OVER = frozenset({LotteryStatus.ENDING, LotteryStatus.ENDED})
 _LOTTERY = "SELECT * FROM lottery WHERE lottery_id = :lottery_id"
 _READ = text(_LOTTERY)
 _HOLD = text(f"{_LOTTERY} FOR NO KEY UPDATE")
-_PRIZES = text("SELECT * FROM prize WHERE lottery_id = ANY(CAST(:lottery_ids AS bigint[])) ORDER BY lottery_id, prize_no")
+_PRIZES = text(
+    "SELECT * FROM prize WHERE lottery_id = ANY(CAST(:lottery_ids AS bigint[])) ORDER BY lottery_id, prize_no"
+)
 
 
 def status_now(lottery: Row, now: datetime) -> LotteryStatus:

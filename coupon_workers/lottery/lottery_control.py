@@ -72,9 +72,7 @@ def end_lottery(services: Services, lottery_id: int, operator: str) -> None:
         lottery, now = hold_lottery(connection, lottery_id), services.clock()
         if mark_ending(connection, lottery_id, operator, now):
             facts = {"status": status_now(lottery, now).value}, {"status": LotteryStatus.ENDING.value}
-            record(
-                connection, AuditAction.LOTTERY_END, f"lottery:{lottery_id}", before=facts[0], after=facts[1]
-            )
+            record(connection, AuditAction.LOTTERY_END, f"lottery:{lottery_id}", before=facts[0], after=facts[1])
     try:
         close_lottery(services, lottery_id)
     except StoreUnavailable as error:

@@ -1,7 +1,7 @@
 """Preheating: rebuild a lottery's keys in Redis from PostgreSQL, at any time, also under traffic.
 
-As for templates (``claiming/preheat.py``): settled draws are loaded into shadow keys while settling is kept out, and one
-script counts in what is pending and puts the shadow in the place of the live keys.
+As for templates (``claiming/preheat.py``): settled draws are loaded into shadow keys while settling is kept out, and
+one script counts in what is pending and puts the shadow in the place of the live keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the gate must know of a lottery, in the words of the draw script's ``meta`` hash; and how a change reaches it."""
+"""What the gate must know of a lottery, in the words of the draw script's ``meta``, and how a change reaches it."""
 
 from __future__ import annotations
 

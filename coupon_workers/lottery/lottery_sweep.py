@@ -1,9 +1,9 @@
-"""The sweep over lotteries: forgotten bells are rung, cold gates warmed, late changes brought, what is over is ended."""
+"""The sweep over lotteries: forgotten bells, cold gates, late changes, and what is over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from redis.exceptions import RedisError
@@ -28,9 +28,7 @@ _PAGE = text(
     "SELECT lottery_id, status, version, end_at, ended_at FROM lottery"
     f" WHERE gate_forgotten_at IS NULL AND lottery_id > :after ORDER BY lottery_id LIMIT {CHUNK}"
 )
-_FORGOTTEN = text(
-    "UPDATE lottery SET gate_forgotten_at = :now WHERE lottery_id = :lottery_id AND status = 'ended'"
-)
+_FORGOTTEN = text("UPDATE lottery SET gate_forgotten_at = :now WHERE lottery_id = :lottery_id AND status = 'ended'")
 
 
 class _Gate(NamedTuple):

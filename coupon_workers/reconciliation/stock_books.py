@@ -13,13 +13,15 @@ from coupon_workers.reconciliation.unit_holders import HOLDERS
 
 ALL_ROWS = """
     SELECT template_id, count(*) AS issued,
-           sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE template_id = ANY(CAST(:warm AS bigint[]))) AS takers
+           sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE source <> 'lottery'
+               AND template_id = ANY(CAST(:warm AS bigint[]))) AS takers
       FROM coupon WHERE source <> 'transfer' GROUP BY template_id
 """
 _SOME_ROWS = """
     SELECT template_id, issued, takers
       FROM unnest(CAST(:template_ids AS bigint[])) AS t(template_id)
-     CROSS JOIN LATERAL (SELECT count(*) AS issued, sum(crc32(convert_to(user_id, 'UTF8'))) AS takers
+     CROSS JOIN LATERAL (SELECT count(*) AS issued,
+                                sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE source <> 'lottery') AS takers
                            FROM coupon c WHERE c.template_id = t.template_id AND c.source <> 'transfer') AS held
 """
 _ALL_REJECTED = "SELECT template_id, count(*) AS rejected FROM claim_rejection GROUP BY template_id"
@@ -65,8 +67,8 @@ class Counters:
 @dataclass(frozen=True, slots=True)
 class Books:
     """Counters, and what the rows come to; ``issued`` with archived ones by their counter, without restocked ones.
-    ``takers`` sums the CRC-32 of each coupon's user: with it two lists of users are compared without being listed; None
-    where it was not asked for."""
+    ``takers`` sums the CRC-32 of each coupon's user, prizes left out: with it two lists of users are
+    compared without being listed; None where it was not asked for."""
 
     counters: Counters
     issued: int

@@ -24,11 +24,11 @@ _HELD = text("""
       FROM unnest(CAST(:user_ids AS text[])) AS taker(user_id)
      CROSS JOIN LATERAL (SELECT count(*) AS coupons FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id + 0 = :template_id
-                            AND c.source <> 'transfer' OFFSET 0) AS held
+                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS held
 """)
 _OWNERS = text("""
     SELECT coupon_id, user_id FROM coupon
-     WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'
+     WHERE template_id = :template_id AND coupon_id > :after AND source NOT IN ('transfer', 'lottery')
      ORDER BY coupon_id LIMIT :page
 """)
 

@@ -1,6 +1,6 @@
 """Who holds units of a template beside its stock, and which coupons come out of them: said once, for all who compare.
 
-A new holder (a prize) is one more branch of ``HOLDERS`` and one more source in ``GIVEN``.
+A new holder is one more branch of ``HOLDERS`` and one more source in ``GIVEN``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ HOLDERS = """
      UNION ALL
     SELECT template_id, CASE WHEN status IN ('generating', 'done') THEN left_quantity ELSE 0 END, left_quantity,
            CASE WHEN status IN ('generating', 'done') THEN quantity - used_count ELSE 0 END, used_count
-      FROM code_batch"""
+      FROM code_batch
+     UNION ALL
+    SELECT p.template_id, CASE WHEN l.status <> 'ended' THEN p.left_quantity ELSE 0 END, p.left_quantity,
+           CASE WHEN l.status <> 'ended' THEN p.stock - p.drawn_count ELSE 0 END, p.drawn_count
+      FROM prize p JOIN lottery l USING (lottery_id) WHERE p.template_id IS NOT NULL"""
 """Of each holder the units that are rightly set aside for it (``kept``), what its row says is left (``has_left``) and
 what follows from what it got and gave (``due``), and what it has given."""
 
-GIVEN = "source IN ('batch', 'code')"
+GIVEN = "source IN ('batch', 'code', 'lottery')"
 """Coupons that were issued out of units set aside: those that ``granted_quantity`` counts."""

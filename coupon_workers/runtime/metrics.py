@@ -45,6 +45,7 @@ Claim = tuple[int, str]
 
 _REGISTRY = CollectorRegistry()
 _CLAIMS = Counter("coupon_claims", "Claims answered, by outcome.", ["outcome"], registry=_REGISTRY)
+_DRAWS = Counter("coupon_draws", "Draws of lotteries answered, by outcome.", ["outcome"], registry=_REGISTRY)
 _SECONDS = Histogram(
     "coupon_request_seconds",
     "Seconds from a request's arrival to its answer, by endpoint.",
@@ -77,6 +78,11 @@ count_claim = _outcomes.append
 
 count_claims = _outcomes.extend
 """``count_claims(pairs)``: several claims were answered at once."""
+
+
+def count_draw(outcome: str) -> None:
+    """A draw of a lottery was answered; ``outcome`` is a word of ``lottery/outcome.py``."""
+    _DRAWS.labels(outcome).inc()
 
 
 def flush() -> None:

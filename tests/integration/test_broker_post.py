@@ -46,6 +46,9 @@ EVERY_TASK = [
     tasks.sweep_reconciliations(),
     tasks.generate_codes(BIG),
     tasks.sweep_codes(),
+    tasks.settle_draws(BIG),
+    tasks.preheat_lottery(BIG),
+    tasks.sweep_lotteries(),
 ]
 
 

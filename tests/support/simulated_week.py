@@ -14,6 +14,7 @@ from coupon_workers.claiming.settlement import drain
 from coupon_workers.codes.code_sweep import sweep_codes
 from coupon_workers.coupons.expiry import expire_coupons
 from coupon_workers.finance.daily_close import close_due_day
+from coupon_workers.lottery.lottery_sweep import sweep_lotteries
 from coupon_workers.orders.unlock_sweep import release_overdue_locks, settle_met_events
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.run import perform_run, reconcile_due
@@ -97,6 +98,7 @@ class Week:
             "run_reconciliation": lambda run_id: perform_run(services, run_id),
             "sweep_reconciliations": lambda: sweep_reconciliations(services),
             "sweep_codes": lambda: sweep_codes(services),
+            "sweep_lotteries": lambda: sweep_lotteries(services),
             "relay_outbox": lambda: None,
             "deliver_messages": lambda *_: None,
         }
