@@ -31,6 +31,7 @@ PEPPER = SecretStr("a pepper of the tests, long enough for anybody")
 LOG = "/v1/audit-log"
 TEMPLATE = "/v1/templates/{template_id}"
 BATCH = "/v1/batches/{batch_no}"
+LOTTERY = "/v1/lotteries/{lottery_id}"
 LETTER = "/v1/dead-letters/{message_id}"
 
 AUDITED = {
@@ -55,6 +56,11 @@ AUDITED = {
     f"POST {BATCH}/cancel": AuditAction.BATCH_CANCEL,
     "POST /v1/code-batches": AuditAction.CODES_CREATE,
     "POST /v1/code-batches/{code_batch_id}/revoke": AuditAction.CODES_REVOKE,
+    "POST /v1/lotteries": AuditAction.LOTTERY_CREATE,
+    f"POST {LOTTERY}/approve": AuditAction.LOTTERY_APPROVE,
+    f"POST {LOTTERY}/pause": AuditAction.LOTTERY_PAUSE,
+    f"POST {LOTTERY}/resume": AuditAction.LOTTERY_RESUME,
+    f"POST {LOTTERY}/end": AuditAction.LOTTERY_END,
     "PUT /v1/users/{user_id}/tags": AuditAction.TAGS_SET,
     "POST /v1/ledger/adjustments": AuditAction.LEDGER_ADJUST,
     "POST /v1/daily-closes/{date}": AuditAction.DAY_CLOSE,
@@ -133,6 +139,12 @@ class Office:
         """A batch of codes, as it is asked for."""
         return {"template_id": self.desk.open(), "quantity": 2}
 
+    def lottery(self, status: str = "open") -> str:
+        """A lottery in this status."""
+        made = self.other.ask("POST", "/v1/lotteries", THANKS).ok(201)["lottery_id"]
+        self.execute("UPDATE lottery SET status = :status RETURNING status", status=status)
+        return f"/v1/lotteries/{made}"
+
     def finding(self, repaired_by: str | None = None) -> str:
         """A finding that is open."""
         desk = ReconDesk(self.shop.services)
@@ -160,6 +172,14 @@ class Office:
         self.broker.zadd("dramatiq:care.XQ", {"message-1": 1_000})
         self.broker.hset("dramatiq:care.XQ.msgs", "message-1", json.dumps(message))
         return "message-1"
+
+
+THANKS = {
+    "name": "Wheel",
+    "start": "2026-01-01T00:00:00Z",
+    "end": "2999-01-01T00:00:00Z",
+    "prizes": [{"name": "Thank you", "weight": 1_000_000, "stock": 5}],
+}
 
 
 def _adjustment(coupon_no: str) -> dict[str, Any]:
@@ -223,6 +243,11 @@ def _of_the_back_office(office: Office) -> Attempts:
         return f"/v1/webhooks/{webhook_id}/deliveries/{office.delivery(webhook_id)}/replay", None
 
     return {
+        "POST /v1/lotteries": lambda: ("/v1/lotteries", THANKS),
+        f"POST {LOTTERY}/approve": lambda: (f"{office.lottery('pending_approval')}/approve", None),
+        f"POST {LOTTERY}/pause": lambda: (f"{office.lottery()}/pause", None),
+        f"POST {LOTTERY}/resume": lambda: (f"{office.lottery('paused')}/resume", None),
+        f"POST {LOTTERY}/end": lambda: (f"{office.lottery()}/end", None),
         "PUT /v1/users/{user_id}/tags": lambda: ("/v1/users/ann/tags", {"tags": ["vip"]}),
         "POST /v1/ledger/adjustments": lambda: (
             "/v1/ledger/adjustments",

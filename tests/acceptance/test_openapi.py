@@ -142,12 +142,13 @@ def _codes(document: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
-WITHOUT_KEY = ("POST /v1/claims", "POST /v1/claims/batch", "POST /v1/quotes", "POST /v1/codes/exchange")
+DRAW = "POST /v1/lotteries/{lottery_id}/draws"
+WITHOUT_KEY = ("POST /v1/claims", "POST /v1/claims/batch", "POST /v1/quotes", "POST /v1/codes/exchange", DRAW)
 
 
 def test_every_write_but_claims_takes_an_idempotency_key(document: dict[str, Any]) -> None:
-    """API.md, Idempotency. A claim and an exchange have a request id of their own; a quote and a look-up write
-    nothing."""
+    """API.md, Idempotency. A claim, a draw and an exchange have a request id of their own; a quote and a look-up
+    write nothing."""
     for name, operation in _operations(document).items():
         if name.startswith("GET ") or name in (*WITHOUT_KEY, "POST /v1/codes/lookup"):
             continue

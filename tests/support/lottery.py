@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from coupon_workers.lottery.draw_gate import DrawDecision, DrawRequest, decide
+from coupon_workers.lottery.draw_gate import DrawDecision, DrawRequest, decide, draw_keys
 from coupon_workers.lottery.draw_settlement import drain_draws
 from coupon_workers.lottery.key import LotteryKeys
 from coupon_workers.lottery.lottery import read_lottery, read_prizes
@@ -20,6 +20,7 @@ from coupon_workers.lottery.new_lottery import NewLottery, NewPrize, create_lott
 from coupon_workers.lottery.odds import draw_number
 from coupon_workers.lottery.outcome import DrawOutcome
 from coupon_workers.runtime.clock import utc_now
+from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.services import Services
 
 OPERATOR = "key-1"
@@ -43,6 +44,22 @@ class Fair:
         """Ask the gate; ``number`` None: by chance."""
         chance = draw_number if number is None else lambda: number
         return decide(self.services, DrawRequest(self.lottery_id, user, request), now_ms=now_ms, number=chance)
+
+    def draws_by_chance(self, count: int) -> None:
+        """So many draws of as many users, in batches that go to Redis at once."""
+        script, names = lua_script("draw"), draw_keys(self.keys)
+        self.services.redis.script_load(script.source)
+        for start in range(0, count, 1_000):
+            pipeline = self.services.redis.pipeline(transaction=False)
+            for number in range(start, start + 1_000):
+                args = (self.services.next_id(0), f"c{number}", "r1", 0, draw_number(), 1_000_000, 0, 1_000)
+                pipeline.evalsha(script.sha, len(names), *names, *args)
+            pipeline.execute()
+
+    def pending_prizes(self) -> Counter[int]:
+        """How often each prize waits in the stream."""
+        stream: Any = self.services.redis.xrange(self.keys.pending)
+        return Counter(int(fields[b"p"]) for _, fields in stream)
 
     def draw_each(self, users: Iterable[str], number: int | None = None) -> list[DrawDecision]:
         """One accepted draw for each user."""
