@@ -15,6 +15,9 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 RUN = "sh run"
 """The words after the fence of a block that the tests run."""
 
+RUN_PYTHON = "python run"
+"""The same of Python, all blocks of a document in one program."""
+
 
 @dataclass(frozen=True)
 class Block:

@@ -11,7 +11,7 @@ import pytest
 
 from coupon_workers.embedded.running_system import RunningSystem
 from tests.tidy.checkout import ROOT
-from tests.tidy.markdown import RUN, Block, Document, read, table_rows
+from tests.tidy.markdown import RUN, RUN_PYTHON, Block, Document, read, table_rows
 from tests.tidy.reader_shell import run_in_one_shell
 
 ANYTHING = "…"
@@ -37,6 +37,18 @@ def test_the_examples_of_a_document_do_what_it_says(name: str, installation: Run
     printed = zip(blocks, outputs, strict=True)
     assert [] == [problem for block, output in printed for problem in differences_from_shown(document, block, output)]
     assert blocks
+
+
+def test_the_client_s_examples_do_what_they_say(installation: RunningSystem, tmp_path: Path) -> None:
+    """Its blocks of Python are one program, for a key that the block of shell before them has made."""
+    document = read(ROOT / "docs" / "client.md")
+    [key] = [block.text for block in document.blocks if block.info == RUN]
+    program = "".join(block.text for block in document.blocks if block.info == RUN_PYTHON)
+
+    script = f"{key}export KEY\npython - <<'END'\nimport os\nKEY = os.environ['KEY']\n{program}\nEND\n"
+    run_in_one_shell([script], installation, tmp_path)
+
+    assert "CouponClient(" in program
 
 
 def test_every_metric_to_watch_is_there(installation: RunningSystem, tmp_path: Path) -> None:
