@@ -39,11 +39,11 @@ _END = text(
 )
 
 
-def revoke_code_batch(services: Services, code_batch_id: int, operator: str) -> None:
+def revoke_code_batch(services: Services, code_batch_id: int, operator: str, reason: str | None = None) -> None:
     """End the batch: unused codes are refused from now on. Coupons that were had for used ones stay.
 
-    Asked again it answers the same. Raises ``NotFound`` ``CODE_BATCH_NOT_FOUND``, ``Conflict`` ``INVALID_STATUS`` for
-    one that has expired, ``StoreUnavailable``.
+    ``reason`` goes to the audit log. Asked again it answers the same. Raises ``NotFound`` ``CODE_BATCH_NOT_FOUND``,
+    ``Conflict`` ``INVALID_STATUS`` for one that has expired, ``StoreUnavailable``.
     """
     with transaction(services.engine) as connection:
         batch = hold_code_batch(connection, code_batch_id)
@@ -51,7 +51,7 @@ def revoke_code_batch(services: Services, code_batch_id: int, operator: str) -> 
             detail = f"a batch of codes that is {batch['status']} cannot be revoked"
             raise Conflict("INVALID_STATUS", detail, current_status=batch["status"])
         if end_code_batch(connection, code_batch_id, CodeBatchStatus.REVOKED, operator, services.clock()):
-            facts = {"status": batch["status"]}, {"status": CodeBatchStatus.REVOKED}
+            facts = {"status": batch["status"]}, {"status": CodeBatchStatus.REVOKED, "reason": reason}
             subject = f"code_batch:{code_batch_id}"
             record(connection, AuditAction.CODES_REVOKE, subject, before=facts[0], after=facts[1])
     tell_gate(services, batch["template_id"])

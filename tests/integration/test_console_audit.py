@@ -31,6 +31,15 @@ ACTIONS = {
         AuditAction.BATCH_RESUME,
         AuditAction.BATCH_CANCEL,
     },
+    "/console/code-batches/new": {AuditAction.CODES_CREATE},
+    "/console/code-batches/<code_batch_id>/codes.csv": {AuditAction.CODES_FETCH},
+    "/console/code-batches/<code_batch_id>/revoke": {AuditAction.CODES_REVOKE},
+    "/console/coupons/<coupon_no>/revoke": {AuditAction.COUPON_REVOKE},
+    "/console/dead-letters/<message_id>/replay": {AuditAction.DEAD_LETTER_REPLAY},
+    "/console/dead-letters/<message_id>/discard": {AuditAction.DEAD_LETTER_DISCARD},
+    "/console/jobs/<name>/run": {AuditAction.JOB_RUN},
+    "/console/keys/new": {AuditAction.API_KEY_CREATE},
+    "/console/keys/<key_id>/revoke": {AuditAction.API_KEY_REVOKE},
 }
 """By the address of the write; the tests of each page see the rows."""
 
@@ -39,6 +48,7 @@ EXEMPT = {
     "/console/logout": "ends a session, changes nothing",
     "/console/language": "is a matter of the browser",
     "/console/templates/preview": "writes nothing",
+    "/console/codes/lookup": "writes nothing",
 }
 """Writes that the log does not tell of, with the reason."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.claiming.live_tally import live_key
 from coupon_workers.claiming.live_view import last_whole_second
+from coupon_workers.codes.code_generation import run_generation
 from tests.support.batch_desk import BatchDesk, users_csv
 from tests.support.batch_worker import sent_by, work
 from tests.support.dead_letters import bury
@@ -159,6 +160,30 @@ def _new_key(shop: Shop) -> str:
     return "/keys/new"
 
 
+def _code_batches(shop: Shop) -> str:
+    _code_batch(shop)
+    _codes(shop, 40_000)
+    return "/code-batches"
+
+
+def _code_batch(shop: Shop) -> str:
+    """One whose codes wait to be fetched."""
+    number = _codes(shop, 500)
+    run_generation(shop.services, int(number))
+    return f"/code-batches/{number}"
+
+
+def _codes(shop: Shop, quantity: int) -> str:
+    body = {"template_id": shop.desk.open(name="满100减20 双十一", total_quantity=90_000), "quantity": quantity}
+    answer = shop.desk.admin.ask("POST", "/v1/code-batches", body | {"prefix": "GIFT-", "length": 14}).ok(202)
+    return str(answer["code_batch_id"])
+
+
+def _new_code_batch(shop: Shop) -> str:
+    shop.desk.open(name="满100减20 双十一")
+    return "/code-batches/new"
+
+
 EXAMPLES: dict[str, Example] = {
     "login": _login,
     "live": _live,
@@ -179,6 +204,10 @@ EXAMPLES: dict[str, Example] = {
     "audit": _audit,
     "keys": _keys,
     "new_key": _new_key,
+    "code_batches": _code_batches,
+    "code_batch": _code_batch,
+    "new_code_batch": _new_code_batch,
+    "code_lookup": lambda shop: "/codes/lookup",
 }
 """By the name of the view. A page that is not here fails the tests."""
 

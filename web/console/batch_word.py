@@ -17,11 +17,17 @@ BATCH_WORDS = {
     "refused": N_("refused"),
     "duplicate": N_("named twice"),
     "invalid": N_("not readable"),
+    "generating": N_("being generated"),
+    "generated": N_("generated"),
+    "kept": N_("not fetched yet"),
+    "fetched": N_("fetched"),
+    "dropped": N_("deleted with the batch"),
+    "used": N_("used"),
 }
 
 BATCH_TONES = {
     "good": ("done",),
-    "wait": ("staging", "ready", "running"),
+    "wait": ("staging", "ready", "running", "generating"),
     "warn": ("cancelled",),
     "bad": ("failed",),
 }
@@ -31,6 +37,14 @@ BATCH_REASONS = {
     "OWN_BATCH": N_("Another person approves: your key made it."),
     "FAILURES_NOT_KEPT": N_("Failures are kept for 90 days after the end of a batch."),
     "TEMPLATE_NOT_ACTIVE": N_("The template is not active. A scheduled one takes a batch that starts with it."),
+    "CODE_BATCH_NOT_FOUND": N_("There is no such batch of codes."),
+    "CODE_NOT_FOUND": N_("No code reads so."),
+    "CODES_FETCHED": N_("The codes were fetched already; they can be fetched once."),
+    "CODES_DROPPED": N_("The batch has ended: its codes are worth nothing, and were deleted."),
+    "FETCH_IN_PROGRESS": N_("Somebody is fetching them at this moment."),
+    "NOT_READY": N_("They are still being generated."),
+    "NOT_ENOUGH_STOCK": N_("The template has not so many units left."),
+    "CODES_NOT_SET_UP": N_("Codes need the setting COUPON_CODE_PEPPER, which is not set."),
     "TYPE_NOT_OFFERED": N_("Random amounts cannot be given away so."),
 }
 

@@ -26,6 +26,8 @@ _SAID = (
     (r"must not be below pool.min", N_("It must not be below the smallest amount.")),
     (r"must not be above pool.max", N_("It must not be above the largest amount.")),
     (r"must be an identity.*", N_("Choose one.")),
+    (r"must not lie after the template's end.*", N_("It must not come after the end of claiming.")),
+    (r"must lie in the future.*", N_("It must lie in the future, after the beginning of claiming.")),
     (r"must lie before the template's end.*", N_("It must come before the end of claiming.")),
     (r"must not lie before the template's beginning.*", N_("It must not come before the beginning of claiming.")),
     (r"A template of type cash has none.*", N_("Cash has no least amount.")),

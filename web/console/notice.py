@@ -30,6 +30,8 @@ NOTICES = {
     "letter_discarded": N_("Thrown away."),
     "job_sent": N_("Sent to the workers."),
     "key_revoked": N_("The key is revoked."),
+    "codes_made": N_("Taken on. The codes are being generated."),
+    "codes_revoked": N_("Revoked: unused codes are worth nothing any more."),
 }
 
 FIELD = "done"

@@ -32,6 +32,7 @@ PAGES = (
     Page("live", N_("Live"), frozenset({ADMIN, OPS}), CAMPAIGNS),
     Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
     Page("batches", N_("Batches"), frozenset({ADMIN}), CAMPAIGNS),
+    Page("code_batches", N_("Redeem codes"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
     Page("users", N_("Users"), frozenset({ADMIN}), USERS),
     Page("queues", N_("Queues"), frozenset({OPS}), OPERATIONS),

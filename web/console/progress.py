@@ -12,10 +12,13 @@ from web.console.show import number
 from web.console.word import tone_of, word
 
 
-def progress(status: str, over: bool, total: int, parts: Mapping[str, int], texts: Mapping[str, str]) -> dict[str, Any]:
-    """What moves. ``parts`` of ``total`` follow one another in the bar; ``over``: nothing moves any more."""
+def progress(
+    status: str, over: bool, total: int, parts: Mapping[str, int], texts: Mapping[str, str], stands: str = ""
+) -> dict[str, Any]:
+    """What moves. ``parts`` of ``total`` follow one another in the bar; ``over``: nothing moves any more. ``stands``:
+    what else, beside the status, makes another page of it when it changes."""
     return {
-        "status": status,
+        "stands": f"{status} {stands}",
         "status_word": word(status),
         "tone": tone_of(status),
         "over": over,

@@ -4,8 +4,8 @@
 import { Poll, troubleIn } from "./poll.js";
 
 const root = document.getElementById("moving");
-const badge = document.querySelector("[data-status]");
-const bar = root.querySelector(".bar");
+const badge = document.querySelector("[data-stands]");
+const bar = root.querySelector(".bar");  // not everything has one
 
 const poll = new Poll(() => root.dataset.address, 1000, (answer) => {
   for (const [name, text] of Object.entries(answer.texts)) {
@@ -14,12 +14,12 @@ const poll = new Poll(() => root.dataset.address, 1000, (answer) => {
     }
   }
   for (const [name, { from, width }] of Object.entries(answer.parts)) {
-    const part = bar.querySelector(`[data-part="${name}"]`);
+    const part = bar?.querySelector(`[data-part="${name}"]`);
     part?.setAttribute("x", `${from}%`);
     part?.setAttribute("width", `${width}%`);
   }
-  bar.setAttribute("aria-label", `${bar.dataset.label} ${answer.texts.percent}`);
-  if (answer.status !== badge.dataset.status) stand(answer);
+  bar?.setAttribute("aria-label", `${bar.dataset.label} ${answer.texts.percent}`);
+  if (answer.stands !== badge.dataset.stands) stand(answer);
   else if (answer.over) poll.hold(true);
 }, troubleIn(document.getElementById("trouble")));
 
