@@ -16,6 +16,7 @@ from coupon_workers.client.caller import Caller
 from coupon_workers.client.claims import Claims
 from coupon_workers.client.codes import Codes
 from coupon_workers.client.exchange import Line
+from coupon_workers.client.lotteries import Lotteries
 from coupon_workers.client.operations import Operations
 from coupon_workers.client.orders import Orders
 from coupon_workers.client.retry_policy import RetryPolicy
@@ -51,6 +52,7 @@ class CouponClient:
         self.templates = Templates(caller)
         self.batches = Batches(caller)
         self.codes = Codes(caller)
+        self.lotteries = Lotteries(caller)
         self.back_office = BackOffice(caller)
         self.operations = Operations(caller)
 

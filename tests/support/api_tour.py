@@ -14,6 +14,7 @@ from coupon_workers.client import CouponClient
 from coupon_workers.client.order_answer import OrderBody
 from coupon_workers.codes.code_generation import run_generation
 from coupon_workers.coupons.revocation import perform_revocation
+from coupon_workers.lottery.draw_settlement import drain_draws
 from coupon_workers.notify.delivery import deliver
 from coupon_workers.notify.relay import relay_outbox
 from coupon_workers.reconciliation.repair_name import RepairName
@@ -61,6 +62,7 @@ class Tour:
         self.statements()
         self.batches()
         self.codes()
+        self.lotteries()
         self.books()
         self.findings()
         self.recalls()
@@ -180,6 +182,22 @@ class Tour:
         assert desk.look_up(code)["coupon_no"]
         assert batch == desk.read(batch)["code_batch_id"] == next(desk.every())["code_batch_id"]
         desk.revoke(batch)
+
+    def lotteries(self) -> None:
+        """Made, drawn from, stopped; one that a second person opens."""
+        desk, template_id = self.admin.lotteries, self.template()
+        prizes = [{"name": "20 off", "weight": 1_000_000, "template_id": template_id, "stock": 2}]
+        body = {"name": "wheel", "start": from_now(minutes=-1), "end": from_now(hours=1), "prizes": prizes}
+        lottery_id = desk.create(body)["lottery_id"]
+        assert "20 off" == self.front.lotteries.draw(lottery_id, "u-1001", "wheel-form-3")["prize"]
+        drain_draws(self.shop.services, int(lottery_id))
+        assert 1 == len(list(desk.draws(lottery_id, user_id="u-1001")))
+        assert "paused" == desk.pause(lottery_id)["status"]
+        assert "paused" != desk.resume(lottery_id)["status"]
+        assert lottery_id in [each["lottery_id"] for each in desk.every()]
+        assert desk.end(lottery_id)["status"] in ("ending", "ended")
+        assert 1 == desk.read(lottery_id)["draws"]
+        self.recorder.bear(lambda: self.boss.lotteries.approve(lottery_id))
 
     def books(self) -> None:
         """The ledger, an adjustment, and a day's close."""
