@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 from coupon_workers.claiming.preheat import preheat_template
 from tests.support.http_caller import claim_of
@@ -34,7 +35,8 @@ def test_a_claim_is_accepted_and_then_issued(shop: Shop) -> None:
     assert [(template_id, None), (template_id, "u-1001")] == [
         (told["template_id"], told["user_id"]) for told in (queued, issued)
     ]
-    assert queued["queued_at"] == issued["queued_at"] < issued["settled_at"]
+    assert queued["queued_at"] == issued["queued_at"]
+    assert datetime.fromisoformat(issued["queued_at"]) < datetime.fromisoformat(issued["settled_at"])
     assert issued["settled_at"].endswith("Z")
     shop.assert_sound()
 
