@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from coupon_workers.claiming import claim_batch, preheat, settlement
+from coupon_workers.lottery import draw_gate, draw_settlement, lottery_preheat
 
 
 class Crash(BaseException):
@@ -23,6 +24,6 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        for module in (claim_batch, settlement, preheat):
+        for module in (claim_batch, settlement, preheat, draw_gate, draw_settlement, lottery_preheat):
             patch.setattr(module, "crash_point", crash_point)
         yield
