@@ -155,7 +155,7 @@ def test_reconciliation_finds_nothing_amiss_with_lotteries(services: Services) -
         fair.drain()
         if ends:
             end_lottery(services, fair.lottery_id, OPERATOR)
-    desk = ReconDesk(services)
+    desk = ReconDesk(services, utc_now())
 
     found = [desk.reconcile(kind) for kind in (ReconKind.STOCK, ReconKind.BATCHES, ReconKind.STATE)]
 
