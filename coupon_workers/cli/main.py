@@ -22,6 +22,7 @@ COMMANDS = {
     "batch": ("coupon_workers.cli.batch", "batch"),
     "reconcile": ("coupon_workers.cli.reconcile", "reconcile"),
     "codes": ("coupon_workers.cli.codes", "codes"),
+    "lottery": ("coupon_workers.cli.lottery", "lottery"),
     "close": ("coupon_workers.cli.close", "close"),
     "preheat": ("coupon_workers.cli.preheat", "preheat"),
     "demo": ("coupon_workers.cli.demo", "demo"),
