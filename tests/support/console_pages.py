@@ -8,6 +8,7 @@ from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.claiming.live_tally import live_key
 from coupon_workers.claiming.live_view import last_whole_second
 from coupon_workers.codes.code_generation import run_generation
+from tests.support import console_money_pages as money
 from tests.support.batch_desk import BatchDesk, users_csv
 from tests.support.batch_worker import sent_by, work
 from tests.support.dead_letters import bury
@@ -204,6 +205,10 @@ EXAMPLES: dict[str, Example] = {
     "audit": _audit,
     "keys": _keys,
     "new_key": _new_key,
+    "findings": money.findings_page,
+    "finding": money.finding_page,
+    "reconciliations": money.reconciliations_page,
+    "reconciliation": money.reconciliation_page,
     "code_batches": _code_batches,
     "code_batch": _code_batch,
     "new_code_batch": _new_code_batch,
@@ -216,5 +221,6 @@ LED_ON = {
     "nowhere": "is no page",
     "static_file": "a file",
     "batch_failures": "a file",
+    "findings_file": "a file",
 }
 """Views that show nothing of their own, with the reason."""

@@ -7,6 +7,10 @@ import re
 from web.console.language import N_, gettext
 
 _SAID = (
+    (r"is required: the day of the orders", N_("Orders need a day.")),
+    (r"is for orders only.*", N_("Only orders have a day.")),
+    (r"must be a day of the years.*", N_("Write a day, such as 2026-11-11.")),
+    (r"must not lie in the future", N_("It must not lie in the future.")),
     (
         r"must have at least 1 character|is required|must be an integer|A template of type .* needs it",
         N_("Fill this in."),

@@ -30,6 +30,9 @@ NOTICES = {
     "letter_discarded": N_("Thrown away."),
     "job_sent": N_("Sent to the workers."),
     "key_revoked": N_("The key is revoked."),
+    "finding_approved": N_("Approved, and repaired."),
+    "finding_ignored": N_("Left as it is; the reason is kept."),
+    "run_asked": N_("Asked for. A worker compares."),
     "codes_made": N_("Taken on. The codes are being generated."),
     "codes_revoked": N_("Revoked: unused codes are worth nothing any more."),
 }

@@ -35,6 +35,8 @@ PAGES = (
     Page("code_batches", N_("Redeem codes"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
     Page("users", N_("Users"), frozenset({ADMIN}), USERS),
+    Page("findings", N_("Findings"), frozenset({ADMIN}), MONEY),
+    Page("reconciliations", N_("Reconciliations"), frozenset({ADMIN}), MONEY),
     Page("queues", N_("Queues"), frozenset({OPS}), OPERATIONS),
     Page("dead_letters", N_("Dead letters"), frozenset({OPS}), OPERATIONS),
     Page("jobs", N_("Jobs"), frozenset({OPS}), OPERATIONS),

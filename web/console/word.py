@@ -13,6 +13,7 @@ from coupon_workers.errors import (
 )
 from web.console.batch_word import BATCH_REASONS, BATCH_TONES, BATCH_WORDS
 from web.console.field_word import field_word
+from web.console.finding_word import FINDING_REASONS, FINDING_TONES, FINDING_WORDS
 from web.console.language import N_, gettext
 
 WORDS = {
@@ -79,6 +80,7 @@ WORDS = {
     "THRESHOLD_NOT_MET": N_("below its threshold"),
     "NOTHING_TO_DISCOUNT": N_("nothing to take off"),
     **BATCH_WORDS,
+    **FINDING_WORDS,
 }
 
 _TONES = {
@@ -87,7 +89,9 @@ _TONES = {
     "warn": ("paused", "budget", "approval_required"),
     "bad": ("rejected", "offline", "revoked"),
 }
-TONES = {name: tone for tones in (_TONES, BATCH_TONES) for tone, names in tones.items() for name in names}
+TONES = {
+    name: tone for tones in (_TONES, BATCH_TONES, FINDING_TONES) for tone, names in tones.items() for name in names
+}
 
 REASONS = {
     "COUPON_NOT_FOUND": N_("There is no such coupon."),
@@ -112,6 +116,7 @@ REASONS = {
     "HAS_ARCHIVED": N_("Coupons of it are in the archive."),
     "NOT_PATCHABLE": N_("After publication only name, total, end of claiming and messages may change."),
     **BATCH_REASONS,
+    **FINDING_REASONS,
 }
 """What is refused, by the code of its error."""
 

@@ -1,0 +1,111 @@
+"""Findings: what differs, with both sides, the money at stake and what is proposed; approved or left with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, request, url_for
+
+from coupon_workers.access.principal import Scope
+from coupon_workers.errors import InvalidInput
+from coupon_workers.reconciliation import decision
+from coupon_workers.reconciliation.finding_reading import FindingAnswer, read_finding, read_findings
+from coupon_workers.reconciliation.findings_csv import findings_csv
+from coupon_workers.reconciliation.kind import FindingState, ReconKind
+from web.console.blueprint import console
+from web.console.form import reason
+from web.console.guard import shown_to
+from web.console.language import gettext
+from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.notice import done
+from web.console.rendering import render
+from web.console.show import money, plain
+from web.context import principal, services
+from web.path_id import path_id
+from web.reconciliations_api import MOST_IN_FILE
+
+UNKNOWN = "FINDING_NOT_FOUND"
+
+ALL = "all"
+"""The tab of every state; the inbox shows open ones."""
+
+
+@console.get("/findings")
+@shown_to(Scope.ADMIN)
+def findings() -> Any:
+    """Open ones, unless another state is asked for; of a kind, a class, a run."""
+    position, filters = cursor_of(int), _filters()
+    found = read_findings(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, **filters)
+    listing = Listing(found, lambda finding: [int(finding.finding_id)])
+    return render(
+        "findings.html",
+        listing=listing,
+        filters=filters,
+        asked={name: text for name, text in request.args.items() if name in ("state", "kind", "class", "run") and text},
+        states=list(FindingState),
+        kinds=list(ReconKind),
+    )
+
+
+@console.get("/findings.csv")
+@shown_to(Scope.ADMIN)
+def findings_file() -> Response:
+    """The newest 10,000 of those asked for."""
+    answer = Response(
+        findings_csv(read_findings(services(), limit=MOST_IN_FILE, **_filters())),
+        content_type="text/csv; charset=utf-8",
+    )
+    answer.headers["Content-Disposition"] = 'attachment; filename="findings.csv"'
+    return answer
+
+
+@console.get("/findings/<finding_id>")
+@shown_to(Scope.ADMIN)
+def finding(finding_id: str) -> Any:
+    """Both sides of it."""
+    found = read_finding(services(), path_id(finding_id, UNKNOWN))
+    outcome = _told(found, found.outcome) if found.outcome else []
+    return render("finding.html", finding=found, evidence=_told(found, found.evidence), outcome=outcome)
+
+
+@console.post("/findings/<finding_id>/approve")
+@shown_to(Scope.ADMIN)
+def approve_finding(finding_id: str) -> Any:
+    """Do what it proposes, about the amount that was read."""
+    number, read = path_id(finding_id, UNKNOWN), request.form.get("amount", "")
+    amount = int(read) if read.removeprefix("-").isdecimal() else None
+    decision.approve_finding(services(), number, principal().key_id, reason(), amount)
+    return done(url_for("console.finding", finding_id=number), "finding_approved")
+
+
+@console.post("/findings/<finding_id>/ignore")
+@shown_to(Scope.ADMIN)
+def ignore_finding(finding_id: str) -> Any:
+    """Leave it, with a reason."""
+    number, why = path_id(finding_id, UNKNOWN), reason()
+    if why is None:
+        raise InvalidInput([("reason", gettext("say why"))])
+    decision.ignore_finding(services(), number, principal().key_id, why)
+    return done(url_for("console.finding", finding_id=number), "finding_ignored")
+
+
+def _filters() -> dict[str, Any]:
+    state, kind = request.args.get("state", FindingState.OPEN.value), request.args.get("kind", "")
+    run = request.args.get("run", "")
+    return {
+        "state": FindingState(state) if state in set(FindingState) else None,
+        "kind": ReconKind(kind) if kind in set(ReconKind) else None,
+        "finding_class": request.args.get("class", "").strip() or None,
+        "run_id": path_id(run, "RECONCILIATION_NOT_FOUND") if run else None,
+    }
+
+
+def _told(found: FindingAnswer, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each with its name; what is money as money."""
+    return [(name, _fact(found, name, value)) for name, value in facts.items()]
+
+
+def _fact(found: FindingAnswer, name: str, value: Any) -> str:
+    if name.endswith("_minor") and isinstance(value, int) and found.currency:
+        return money(value, found.currency)
+    return plain(value)
