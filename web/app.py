@@ -43,6 +43,7 @@ from web.json_body import MOST_BODY, StrictRequest
 from web.openapi_document import DescribedApplication
 from web.path_id import UserIdConverter
 from web.request_frame import RequestFrame
+from web.shop.pages import shop
 
 BLUEPRINTS = (
     templates_api.api,
@@ -88,6 +89,8 @@ def create_app(services: Services) -> OpenAPI:
     )
     app.register_blueprint(reader.pages)
     app.register_blueprint(console)
+    if services.settings.shop:
+        app.register_blueprint(shop)
     answer_errors(app)
     guard_views(app)
     app.wsgi_app = RequestFrame(app.wsgi_app)  # type: ignore[method-assign]

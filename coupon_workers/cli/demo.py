@@ -151,7 +151,8 @@ def run_demo(folder: Path, options: DemoOptions, console: Console) -> RunReport:
 
 @contextmanager
 def _system(folder: Path) -> Iterator[RunningSystem]:
-    own_servers = {DATABASE_URL: "", REDIS_URL: "", BROKER_URL: ""}
+    # With a storefront to look at while it lasts.
+    own_servers = {DATABASE_URL: "", REDIS_URL: "", BROKER_URL: "", "COUPON_SHOP": "true"}
     with RunningSystem(folder, host=_HOST, overrides=own_servers, output=LogFolder(folder / "logs")) as system:
         yield system
 

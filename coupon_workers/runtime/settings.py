@@ -96,6 +96,7 @@ class Settings(BaseSettings):
         None, description="JSON object, currency to minor units: what may cost more waits for a second person"
     )
     webhook_private: bool = Field(False, description="webhooks may lead to private and loopback addresses")
+    shop: bool = Field(False, description="serves /shop, a storefront to click through: anybody is any user in it")
     message_channels: str | None = Field(None, description="channels to users: log, smtp, sms, separated by commas")
     message_language: str = Field("en", description="language of messages to users: en or zh")
     smtp_url: SecretStr | None = Field(None, description="mail server: smtp://, smtp+starttls:// or smtps://")

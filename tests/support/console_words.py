@@ -9,9 +9,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-from web.console.language import CATALOGUES
+from web.console.language import CATALOGUES, OF_THE_SHOP
 
 CONSOLE = CATALOGUES.parent
+SHOP = OF_THE_SHOP.parent
 
 OF_THE_CORE = "core.po"
 """What the core says of wrong fields, which stands in no file of the console."""
@@ -21,8 +22,12 @@ KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "N_": None}
 
 def words() -> set[str]:
     """Every text that is translated; of plurals the form for one."""
+    return {text for folder in (CONSOLE, SHOP) for text in _words_of(folder)}
+
+
+def _words_of(folder: Path) -> set[str]:
     found = extract_from_dir(
-        CONSOLE,
+        folder,
         method_map=[("**.py", "python"), ("templates/**.html", "jinja2.ext.babel_extract")],
         options_map={"templates/**.html": {"extensions": "jinja2.ext.do", "silent": "false", "trimmed": "true"}},
         keywords=KEYWORDS,
@@ -32,7 +37,7 @@ def words() -> set[str]:
 
 def catalogues(language: str) -> Iterator[tuple[str, Catalog]]:
     """Each catalogue of a language, by the name of its file."""
-    for path in sorted((CATALOGUES / language).glob("*.po")):
+    for path in sorted(path for folder in (CATALOGUES, OF_THE_SHOP) for path in (folder / language).glob("*.po")):
         yield path.name, _read(path)
 
 

@@ -17,6 +17,10 @@ def source_files() -> list[Path]:
     return _python_files(SOURCE_FOLDERS)
 
 
+KINDS = ("templates", "static", "translations")
+"""Folders of what makes pages."""
+
+
 def python_files() -> list[Path]:
     """Every Python file of ours."""
     return _python_files(PYTHON_FOLDERS)
@@ -28,9 +32,9 @@ def documents() -> list[Path]:
 
 
 def console_files() -> list[Path]:
-    """Every template, style, script and catalogue of the console."""
-    console = ROOT / "web" / "console"
-    return sorted(path for kind in ("templates", "static", "translations") for path in console.glob(f"{kind}/**/*.*"))
+    """Every template, style, script and catalogue of the console and the shop."""
+    folders = [ROOT / "web" / part / kind for part in ("console", "shop") for kind in KINDS]
+    return sorted(path for folder in folders for path in folder.glob("**/*.*"))
 
 
 def text_files() -> list[Path]:

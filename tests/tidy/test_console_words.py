@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.support.console_words import CONSOLE, OF_THE_CORE, as_entries, catalogues, words
+from tests.support.console_words import CONSOLE, OF_THE_CORE, SHOP, as_entries, catalogues, words
 
 _PLACE = re.compile(r"%(?:\(\w+\))?[sd]")
 _INLINE = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:|https?://|//cdn", re.IGNORECASE)
@@ -43,7 +43,9 @@ def test_translations_have_the_same_places_to_fill_in() -> None:
 
 def test_no_template_holds_a_script_or_a_style() -> None:
     """The policy sent with each page forbids both, and addresses elsewhere."""
-    files = [path for kind in ("templates/*.html", "static/*") for path in CONSOLE.glob(kind)]
+    files = [
+        path for kind in ("templates/*.html", "static/*") for folder in (CONSOLE, SHOP) for path in folder.glob(kind)
+    ]
 
     found = {path.name: _INLINE.findall(path.read_text(encoding="utf-8").replace(_OWN, "")) for path in files}
 

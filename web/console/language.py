@@ -22,6 +22,7 @@ LOCALES = {"en": "en", "zh": "zh_Hans_CN"}
 COOKIE = "cw_language"
 
 CATALOGUES = Path(__file__).parent / "translations"
+OF_THE_SHOP = Path(__file__).parents[1] / "shop" / "translations"
 
 
 def N_(text: str) -> str:  # noqa: N802 - the name by which gettext's tools find words in tables
@@ -65,7 +66,7 @@ def ngettext(one: str, many: str, number: int) -> str:
 def catalogue(name: str) -> NullTranslations:
     """Every catalogue of a language as one."""
     words: NullTranslations = NullTranslations()
-    for path in sorted((CATALOGUES / name).glob("*.po")):
+    for path in sorted(path for folder in (CATALOGUES, OF_THE_SHOP) for path in (folder / name).glob("*.po")):
         compiled = BytesIO()
         with path.open("rb") as file:
             write_mo(compiled, read_po(file, locale=LOCALES[name]))

@@ -53,6 +53,11 @@ WORDS = {
     "transfer": N_("gift"),
     "claim": N_("claim"),
     "batch": N_("batch"),
+    "claimable": N_("to be had"),
+    "claimed": N_("claimed"),
+    "sold_out": N_("sold out"),
+    "not_started": N_("not started"),
+    "limit_reached": N_("limit reached"),
     "code": N_("code"),
     "lottery": N_("lottery"),
     "manual": N_("by hand"),
@@ -94,6 +99,14 @@ TONES = {
 }
 
 REASONS = {
+    "CODE_INVALID": N_("This code is not valid."),
+    "LIMIT_REACHED": N_("You have as many as allowed."),
+    "CODES_NOT_SET_UP": N_("Codes are not set up here."),
+    "ORDER_NOT_FOUND": N_("You have no such order."),
+    "LOCKED_BY_ORDER": N_("Another order holds this coupon."),
+    "LOCK_EXPIRED": N_("The coupons were held too long, and are gone."),
+    "ALREADY_REDEEMED": N_("The order is paid already."),
+    "NOTHING_LEFT": N_("Everything was sent back already."),
     "COUPON_NOT_FOUND": N_("There is no such coupon."),
     "COUPON_NOT_AVAILABLE": N_("The coupon is not unused any more. Look at it again."),
     "EXPIRED": N_("The coupon is valid no longer."),

@@ -1,0 +1,93 @@
+"""The demo shop without a browser: who may enter, and that nothing is done twice or for somebody else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from coupon_workers.runtime.services import Services
+from tests.support.http_shop import Shop
+from web.console.blueprint import POLICY
+
+
+@pytest.fixture
+def shop(services: Services) -> Shop:
+    """A shop that serves its storefront."""
+    return Shop(services, claim_rate=0, shop=True)
+
+
+def _visitor(shop: Shop, name: str = "ann") -> FlaskClient:
+    client = shop.app.test_client()
+    answer = client.post("/shop/welcome", data={"name": name, "form_token": _hidden(client, "form_token", "/welcome")})
+    assert 303 == answer.status_code
+    return client
+
+
+def _hidden(client: FlaskClient, name: str, path: str = "") -> str:
+    found = re.search(rf'name="{name}" value="([^"]+)"', client.get(f"/shop{path}").text)
+    assert found is not None
+    return found[1]
+
+
+def test_it_is_not_there_unless_a_setting_says_so(services: Services) -> None:
+    """Not even its door."""
+    assert 404 == Shop(services).app.test_client().get("/shop/welcome").status_code
+
+
+def test_whoever_has_no_name_is_asked_for_one(shop: Shop) -> None:
+    """On every page; each answer carries the policy."""
+    client = shop.app.test_client()
+
+    for path in ("", "/cart?tea=1", "/orders/o-1", "/data/claims/1"):
+        assert "/shop/welcome" == client.get(f"/shop{path}").location, path
+    assert POLICY == client.get("/shop/welcome").headers["Content-Security-Policy"]
+    assert 422 == _post(client, "/welcome", name="a b")
+
+
+def _post(client: FlaskClient, path: str, page: str = "/welcome", **fields: str) -> int:
+    token = _hidden(client, "form_token", page)
+    return client.post(f"/shop{path}", data=fields | {"form_token": token}).status_code
+
+
+def test_a_write_from_elsewhere_is_refused(shop: Shop) -> None:
+    """Without the cookie's token, or sent by another site."""
+    client = _visitor(shop)
+    token = _hidden(client, "form_token")
+
+    assert 403 == client.post("/shop/claims", data={"form_token": "guessed"}).status_code
+    foreign = {"Sec-Fetch-Site": "cross-site"}
+    assert 403 == client.post("/shop/claims", data={"form_token": token}, headers=foreign).status_code
+
+
+def test_a_form_that_is_sent_twice_claims_once(shop: Shop) -> None:
+    """Its request's id is in it."""
+    template_id = shop.desk.open(per_user_limit=None)
+    client = _visitor(shop)
+    request_id = _hidden(client, "request_id")
+
+    for _ in range(2):
+        assert 303 == _post(client, "/claims", template_id=template_id, request_id=request_id)
+    shop.settle(template_id)
+
+    assert 1 == len(shop.front.wallet("ann").ok()["items"])
+
+
+def test_an_order_is_its_visitors_alone(shop: Shop) -> None:
+    """Another visitor neither sees it nor pays it; an unknown code and an empty cart are refused."""
+    template_id = shop.desk.open(threshold=0)
+    coupon_no = shop.front.claimed(template_id, "ann")
+    shop.settle(template_id)
+    ann, ben = _visitor(shop), _visitor(shop, "ben")
+    order_no = _hidden(ann, "order_no", "/cart?tea=1")
+
+    for _ in range(2):
+        assert 303 == _post(ann, "/orders", order_no=order_no, tea="1", coupon_no=coupon_no)
+
+    assert "coupons held" in ann.get(f"/shop/orders/{order_no}").text
+    assert 404 == ben.get(f"/shop/orders/{order_no}").status_code
+    assert 404 == _post(ben, f"/orders/{order_no}/pay")
+    assert 422 == _post(ann, "/orders", order_no="shop-2", coupon_no=coupon_no)
+    assert 303 == _post(ann, f"/orders/{order_no}/cancel")
+    assert "unused" == shop.front.coupon("ann", coupon_no).ok()["status"]

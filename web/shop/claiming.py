@@ -1,0 +1,103 @@
+"""The claim centre and the wallet: a claim is queued, then issued or rejected; a code becomes a coupon."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from flask import redirect, request, url_for
+
+from coupon_workers.claiming.claim_center import offers_for
+from coupon_workers.claiming.claim_request import read_claim, user_id_problem
+from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
+from coupon_workers.codes.exchange import Exchange, exchange_code
+from coupon_workers.errors import InvalidInput
+from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
+from web.auth import open_to_all
+from web.claim_answer import REFUSALS
+from web.claim_front import claim_front
+from web.console.language import gettext
+from web.context import services
+from web.path_id import path_id
+from web.shop.blueprint import page, shop
+from web.shop.goods import CHANNEL, GOODS
+from web.shop.visitor import NAME_COOKIE, TOKEN_COOKIE, check_meant, for_visitors, remember, token, user
+
+SHOWN = 24
+"""Offers and coupons on the page."""
+
+
+@shop.get("/welcome")
+@open_to_all
+def welcome() -> Any:
+    """Pick a name."""
+    return page("welcome.html", problem=None)
+
+
+@shop.post("/welcome")
+@open_to_all
+def enter() -> Any:
+    """Remember the name; the cookie alone says who looks around."""
+    check_meant()
+    name = request.form.get("name", "").strip()
+    if user_id_problem(name) or not name.isascii():
+        return page("welcome.html", 422, problem=gettext("Up to 64 letters and digits, without spaces."))
+    response = redirect(url_for("shop.front"), 303)
+    remember(response, NAME_COOKIE, name)
+    remember(response, TOKEN_COOKIE, token())
+    return response
+
+
+@shop.get("")
+@for_visitors
+def front() -> Any:
+    """What there is to claim, what one has, and the goods."""
+    claim_id = request.args.get("claim")
+    refused = request.args.get("refused")
+    return page(
+        "front.html",
+        offers=offers_for(services(), user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID),
+        coupons=read_wallet(services(), user(), limit=SHOWN).items,
+        claim=_claim(claim_id) if claim_id else None,
+        claim_id=claim_id,
+        refused=refused if refused in REFUSALS else None,
+        request_id=uuid4().hex,
+        goods=GOODS,
+        exchanged="exchanged" in request.args,
+    )
+
+
+@shop.post("/claims")
+@for_visitors
+def claim() -> Any:
+    """Ask the gate. The request's id is the form's: sent twice, it is one claim."""
+    asked = {name: request.form.get(name, "") for name in ("template_id", "request_id")}
+    decision = claim_front().claim(read_claim(asked | {"user_id": user(), "channel": CHANNEL}))
+    if decision.claim_id:
+        return redirect(url_for("shop.front", claim=str(decision.claim_id)), 303)
+    return redirect(url_for("shop.front", refused=decision.outcome.value), 303)
+
+
+@shop.get("/data/claims/<claim_id>")
+@for_visitors
+def claim_state(claim_id: str) -> Any:
+    """How a claim stands, for the page's script."""
+    return {"status": _claim(claim_id).status}
+
+
+@shop.post("/codes")
+@for_visitors
+def exchange() -> Any:
+    """A code becomes a coupon, once."""
+    code, request_id = request.form.get("code", "").strip(), request.form.get("request_id", "")
+    if not code.isprintable() or not 0 < len(code) <= 64 or not request_id.isalnum() or len(request_id) > 64:
+        raise InvalidInput([("", gettext("Type the code as it is printed."))])
+    exchange_code(services(), Exchange(code, user(), request_id, ip=request.remote_addr, channel=CHANNEL))
+    return redirect(url_for("shop.front", exchanged="1"), 303)
+
+
+def _claim(claim_id: str) -> ClaimStatus:
+    found = claim_status(services(), path_id(claim_id, "CLAIM_NOT_FOUND"))
+    if found is None:
+        raise InvalidInput([("", gettext("There is no such claim."))])
+    return found
