@@ -41,6 +41,7 @@ from actors import (  # noqa: E402 - after the broker is set
     release_overdue_locks,
     revoke_coupons,
     run_reconciliation,
+    score_accounts,
     settle_claims,
     settle_draws,
     settle_order_events,
@@ -51,6 +52,7 @@ from actors import (  # noqa: E402 - after the broker is set
     sweep_lotteries,
     sweep_reconciliations,
     sweep_revocations,
+    sweep_risk,
     warn_of_expiry,
 )
 
@@ -70,6 +72,7 @@ __all__ = [
     "release_overdue_locks",
     "revoke_coupons",
     "run_reconciliation",
+    "score_accounts",
     "settle_claims",
     "settle_draws",
     "settle_order_events",
@@ -80,5 +83,6 @@ __all__ = [
     "sweep_lotteries",
     "sweep_reconciliations",
     "sweep_revocations",
+    "sweep_risk",
     "warn_of_expiry",
 ]

@@ -5,6 +5,8 @@ The batch is the head of the stream as it was read. When all its claims are stil
 them, and it is cut off as a whole. Otherwise Redis was rewound, rebuilt or failed over since, or the batch was
 acknowledged before: then only entries that hold a claim of the batch are taken out, one by one.
 
+A claim that is held for review keeps what it took; how its review ends is told by end_review.lua.
+
 A rejected claim gives stock, allowance and the face value it drew back to the call that finds it queued (the fence),
 and to no other. Behind the same fence the pool passes over what the database has drawn for claims of which the value was
 gone.
@@ -34,25 +36,30 @@ ARGV
   5 redrawn    number of issued claims for which the database has drawn; two values follow for each, behind those:
       claim_id  digits
       value     face value
+  6 held       number of claims held for review; two values follow for each, behind those:
+      claim_id  digits
+      request   "<user> <request id>"
   then the ids in the pending stream of entries that were set aside
 
 Returns the number of rejected claims this call gave back.
 ]]
 local issued, rejected, redrawn = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local first_rejected = 6 + 2 * issued
+local held = tonumber(ARGV[6])
+local first_rejected = 7 + 2 * issued
 local first_redrawn = first_rejected + 5 * rejected
-local first_aside = first_redrawn + 2 * redrawn
+local first_held = first_redrawn + 2 * redrawn
+local first_aside = first_held + 2 * held
 
 local queued, batch = 0, {}
 
-for i = first_redrawn, first_aside - 1, 2 do
+for i = first_redrawn, first_held - 1, 2 do
   if redis.call('HEXISTS', KEYS[4], ARGV[i]) == 1 then
     redis.call('HINCRBY', KEYS[8], 'held:' .. ARGV[i + 1], 1)
   end
 end
 
 -- In chunks that fit Lua's stack.
-for from = 6, first_rejected - 1, 1000 do
+for from = 7, first_rejected - 1, 1000 do
   local ids, states = {}, {}
   for i = from, math.min(from + 999, first_rejected - 1), 2 do
     batch[ARGV[i]] = true
@@ -62,6 +69,14 @@ for from = 6, first_rejected - 1, 1000 do
   end
   queued = queued + redis.call('HDEL', KEYS[4], unpack(ids))
   redis.call('HSET', KEYS[3], unpack(states))
+end
+
+for i = first_held, first_aside - 1, 2 do
+  batch[ARGV[i]] = true
+  if redis.call('HDEL', KEYS[4], ARGV[i]) == 1 then
+    queued = queued + 1
+    redis.call('HSET', KEYS[3], ARGV[i + 1], ARGV[i] .. ' held')
+  end
 end
 
 local given_back = 0
@@ -90,7 +105,7 @@ for i = first_rejected, first_redrawn - 1, 5 do
 end
 
 local is_head = #redis.call('XRANGE', KEYS[5], '-', '(' .. ARGV[1], 'COUNT', 1) == 0
-if is_head and queued == issued + rejected then
+if is_head and queued == issued + rejected + held then
   redis.call('XTRIM', KEYS[5], 'MINID', ARGV[2])
   return given_back
 end

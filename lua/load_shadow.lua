@@ -12,9 +12,9 @@ ARGV, six for each claim, issued ones before rejected ones, older before newer
   request_id  text without spaces, or "" for a coupon that nobody claimed, as of a campaign
   seq         the claim's number of this user
   day         number of the local day in which it was accepted, or "" when the day no longer matters
-  state       "issued", or the reason of the rejection
+  state       "issued", "held" for review, or the reason of the rejection
 
-Returns the number of claims that were issued.
+Returns the number of claims that were issued or are held.
 ]]
 local issued = 0
 for i = 1, #ARGV, 6 do
@@ -30,7 +30,7 @@ for i = 1, #ARGV, 6 do
     count, seq = tonumber(string.sub(taker, 1, space - 1)), tonumber(string.sub(taker, space + 1))
   end
   seq = math.max(seq, tonumber(ARGV[i + 3]))
-  if state == 'issued' then
+  if state == 'issued' or state == 'held' then
     issued = issued + 1
     count = count + 1
     if ARGV[i + 4] ~= '' then

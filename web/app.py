@@ -29,6 +29,8 @@ from web import (
     reader,
     reconciliations_api,
     revocations_api,
+    risk_api,
+    risk_policies_api,
     tags_api,
     templates_api,
     wallet_api,
@@ -66,6 +68,8 @@ BLUEPRINTS = (
     books_api.api,
     reconciliations_api.api,
     revocations_api.api,
+    risk_policies_api.api,
+    risk_api.api,
     tags_api.api,
     audit_api.api,
 )

@@ -30,6 +30,7 @@ REFUSALS = {
     ClaimOutcome.DAILY_LIMIT_REACHED: Refusal(409, "this user has as many as allowed today"),
     ClaimOutcome.SOLD_OUT: Refusal(409, "nothing is left"),
     ClaimOutcome.BACKLOG_FULL: Refusal(503, "too many claims are queued; ask again"),
+    ClaimOutcome.RISK_REJECTED: Refusal(403, "the claim looks like abuse"),
 }
 
 
@@ -57,11 +58,13 @@ def claim_body(decision: Decision, request: ClaimRequest) -> dict[str, Any]:
 
 
 def evidence_of(decision: Decision) -> dict[str, Any]:
-    """What a refusal says besides its code: when it starts, or how long to wait."""
+    """What a refusal says besides its code: when it starts, how long to wait, or which rule refused it."""
     if decision.start_ms:
         return {"starts_at": rfc3339(from_ms(decision.start_ms))}
     if decision.wait_ms:
         return {"retry_after_ms": decision.wait_ms}
+    if decision.rule:
+        return {"rule": decision.rule}
     return {}
 
 

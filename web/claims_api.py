@@ -72,6 +72,7 @@ def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
     "RATE_LIMITED",
     "NOT_WARMED",
     "BACKLOG_FULL",
+    "RISK_REJECTED",
     "NO_IDENTITY",
 )
 def post_claim() -> Response:

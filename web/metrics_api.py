@@ -13,6 +13,7 @@ from coupon_workers.errors import StoreUnavailable
 from coupon_workers.notify.gauge import Lag, read_lag
 from coupon_workers.reconciliation.gauge import read_open_findings
 from coupon_workers.reconciliation.kind import ReconKind
+from coupon_workers.risk.gauge import read_risk
 from coupon_workers.runtime.metrics import CONTENT_TYPE, exposition
 from coupon_workers.runtime.queue_depth import PendingDepth, pending_depths
 from coupon_workers.runtime.work_reading import read_work
@@ -88,6 +89,7 @@ def _stock_gauges(stock: SaleStock) -> Iterator[Metric]:
 def _database_gauges() -> Iterator[Metric]:
     try:
         lag, jobs, findings = read_lag(services()), read_job_ages(services()), read_open_findings(services())
+        risk = read_risk(services())
     except StoreUnavailable:
         yield _up("postgresql", False)
         return
@@ -95,6 +97,8 @@ def _database_gauges() -> Iterator[Metric]:
     yield from _notice_gauges(lag)
     yield from _job_gauges(jobs)
     yield _finding_gauge(findings)
+    yield GaugeMetricFamily("coupon_risk_reviews_held", "Claims that wait for review.", value=risk.held)
+    yield GaugeMetricFamily("coupon_risk_log_dropped", "Refusals that were not noted.", value=risk.dropped)
 
 
 def _notice_gauges(lag: Lag) -> Iterator[Metric]:

@@ -5,9 +5,10 @@ A key cannot be guessed; what is limited is the load, and the noise in which a s
 
 from __future__ import annotations
 
-from coupon_workers.codes.guess_limit import WINDOW_MS, network_of
+from coupon_workers.codes.guess_limit import WINDOW_MS
 from coupon_workers.errors import TooManyTries
 from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.network import network_of
 from coupon_workers.runtime.services import Services
 
 MOST_TRIES = 20

@@ -34,7 +34,7 @@ _DIFFERENT = """
 """
 
 _OF_TEMPLATES = """
-    SELECT t.template_id, t.reserved_quantity, t.granted_quantity,
+    SELECT t.template_id, t.reserved_quantity, t.held_quantity, t.granted_quantity, coalesce(r.held, 0) AS held,
            coalesce(b.kept, 0) AS kept, coalesce(c.granted, 0) + t.archived_granted_quantity AS granted
       FROM coupon_template t
       LEFT JOIN (SELECT template_id, sum(kept) AS kept
@@ -42,12 +42,16 @@ _OF_TEMPLATES = """
                           UNION ALL
                          SELECT template_id, left_quantity FROM code_batch
                           UNION ALL
-                         SELECT template_id, left_quantity FROM prize WHERE template_id IS NOT NULL)
-                       AS holder(template_id, kept)
+                         SELECT template_id, left_quantity FROM prize WHERE template_id IS NOT NULL
+                          UNION ALL
+                         SELECT template_id, 1 FROM risk_review WHERE state = 'held') AS holder(template_id, kept)
                   GROUP BY template_id) AS b USING (template_id)
       LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source IN ('batch', 'code', 'lottery')
                   GROUP BY template_id) AS c USING (template_id)
+      LEFT JOIN (SELECT template_id, count(*) AS held FROM risk_review WHERE state = 'held'
+                  GROUP BY template_id) AS r USING (template_id)
      WHERE t.reserved_quantity <> coalesce(b.kept, 0)
+        OR t.held_quantity <> coalesce(r.held, 0)
         OR t.granted_quantity <> coalesce(c.granted, 0) + t.archived_granted_quantity
      ORDER BY t.template_id LIMIT :breach_limit
 """
@@ -86,8 +90,9 @@ def _templates(services: Services) -> list[Breach]:
         Breach(
             RULE,
             f"template {row.template_id}",
-            f"{row.kept} kept and {row.granted} given by its batches, codes and prizes",
-            f"reserved_quantity {row.reserved_quantity}, granted_quantity {row.granted_quantity}",
+            f"{row.kept} kept, {row.held} of them for review, and {row.granted} given by its batches, codes and prizes",
+            f"reserved_quantity {row.reserved_quantity}, held_quantity {row.held_quantity},"
+            f" granted_quantity {row.granted_quantity}",
         )
         for row in rows(services, _OF_TEMPLATES)
     ]

@@ -1,4 +1,5 @@
-"""How claims ended, as the database knows it: each has a coupon row, archived or not, or a rejection row."""
+"""How claims ended, as the database knows it: each has a coupon row, archived or not, or a rejection row, or is
+held for review."""
 
 from __future__ import annotations
 
@@ -21,11 +22,20 @@ _ENDS = text("""
      UNION ALL
     SELECT claim_id, template_id, user_id, request_id, reason
       FROM claim_rejection WHERE claim_id = ANY(CAST(:claim_ids AS bigint[]))
+     UNION ALL
+    SELECT claim_id, template_id, user_id, request_id, state
+      FROM risk_review WHERE claim_id = ANY(CAST(:claim_ids AS bigint[])) AND state = 'held'
 """)
+HAVE_UNITS = text("""
+    SELECT coupon_id FROM coupon WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))
+     UNION ALL
+    SELECT claim_id FROM risk_review WHERE claim_id = ANY(CAST(:claim_ids AS bigint[])) AND state = 'held'
+""")
+"""Which of the claims have their unit in the books, though they may still be in the stream."""
 
 
 class ClaimEnd(NamedTuple):
-    """A settled claim. ``state``: "issued", or the reason of its rejection."""
+    """A settled claim. ``state``: "issued", "held" for review, or the reason of its rejection."""
 
     template_id: int
     user_id: str

@@ -10,6 +10,7 @@ import redis
 from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
+from coupon_workers.checking.claim_end import HAVE_UNITS
 from coupon_workers.checking.gate_reading import GateMark, gate_marks, known_buckets, queued_claims
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
@@ -29,7 +30,6 @@ _BOOKS = text("""
            AS counted ON true
      WHERE template_id = ANY(CAST(:template_ids AS bigint[]))
 """)
-_ISSUED = text("SELECT coupon_id FROM coupon WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))")
 
 TEMPLATES_AT_A_TIME = 500
 
@@ -38,7 +38,7 @@ TEMPLATES_AT_A_TIME = 500
 class UnitBooks:
     """Where the units of one template are, all read while nothing moved.
 
-    ``queued``: units taken by claims of the pending stream that no coupon row stands for yet.
+    ``queued``: units taken by claims of the pending stream that neither a coupon nor a review stands for yet.
     """
 
     total: int
@@ -115,7 +115,7 @@ def _read(services: Services, buckets: Buckets) -> dict[int, UnitBooks | None]:
     with snapshot(services) as connection:
         rows = list(connection.execute(_BOOKS, {"template_ids": list(buckets)}))
         everywhere = [claim_id for ids in claim_ids.values() for claim_id in ids]
-        issued = set(connection.scalars(_ISSUED, {"claim_ids": everywhere})) if everywhere else set()
+        issued = set(connection.scalars(HAVE_UNITS, {"claim_ids": everywhere})) if everywhere else set()
     after = _marks(services.redis, buckets)
     books: dict[int, UnitBooks | None] = {}
     for row in rows:

@@ -9,10 +9,12 @@ from typing import Any
 from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
+from coupon_workers.checking.claim_end import HAVE_UNITS
 from coupon_workers.checking.gate_reading import gate_errors, gate_marks, known_buckets, queued_claims
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.claiming.key import HELD, BucketKeys
+from coupon_workers.pools.pool_store import WITHOUT_HELD
 from coupon_workers.runtime.services import Services
 
 RULE = "pool_values"
@@ -22,11 +24,7 @@ PAGE = 10_000
 _WITH_POOLS = text(
     "SELECT template_id FROM coupon_template WHERE type = 'random_amount' AND template_id = ANY(:template_ids)"
 )
-_LEFT = text(
-    "SELECT amount_minor, quantity - issued_quantity AS quantity FROM pool_value"
-    " WHERE template_id = :template_id AND issued_quantity < quantity"
-)
-_ISSUED = text("SELECT coupon_id FROM coupon WHERE coupon_id = ANY(CAST(:claim_ids AS bigint[]))")
+_LEFT = text(f"SELECT amount_minor, quantity FROM ({WITHOUT_HELD}) AS amount WHERE quantity <> 0")
 
 Wrong = dict[int, tuple[int, int]]
 """Amount → how often the database has it left, and how often the gate has it, queued or listed."""
@@ -74,7 +72,7 @@ def _read(services: Services, keys: BucketKeys) -> Wrong | None:
     with snapshot(services) as connection:
         rows = connection.execute(_LEFT, {"template_id": keys.template_id})
         left = Counter({row.amount_minor: row.quantity for row in rows})
-        issued = set(connection.scalars(_ISSUED, {"claim_ids": [claim.claim_id for claim in claims]}))
+        issued = set(connection.scalars(HAVE_UNITS, {"claim_ids": [claim.claim_id for claim in claims]}))
     if before != gate_marks(services.redis, [keys]):
         return None
     if before[0].generation is None:

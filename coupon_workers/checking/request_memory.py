@@ -10,7 +10,7 @@ from coupon_workers.checking.breach import BREACH_LIMIT, Breach
 from coupon_workers.checking.claim_end import ClaimEnd, claim_ends
 from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, warm_buckets
 from coupon_workers.checking.no_lost_claim import QUEUED
-from coupon_workers.checking.settled_claim import coupon_pages, rejection_pages
+from coupon_workers.checking.settled_claim import coupon_pages, held_pages, rejection_pages
 from coupon_workers.claiming.key import BucketKeys, bucket_of
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.runtime.services import Services
@@ -39,7 +39,7 @@ def _all(services: Services) -> Iterator[list[Breach]]:
     bucket_count: dict[int, int] = {}
     for keys in buckets:
         bucket_count[keys.template_id] = bucket_count.get(keys.template_id, 0) + 1
-    for page in chain(coupon_pages(services), rejection_pages(services)):
+    for page in chain(coupon_pages(services), rejection_pages(services), held_pages(services)):
         claims = [row for row in page if row.source == "claim" and row.template_id in bucket_count]
         yield _forgotten(services, bucket_count, claims)
 

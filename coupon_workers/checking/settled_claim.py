@@ -25,6 +25,12 @@ _REJECTIONS = text("""
      WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
 """)
 
+_HELD = text("""
+    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, state
+      FROM risk_review
+     WHERE state = 'held' AND claim_id > :claim_id ORDER BY claim_id LIMIT :page
+""")
+
 
 def coupon_pages(services: Services) -> Iterator[list[Any]]:
     """Rows (claim_id, template_id, user_id, request_id, source, state) of coupons. Raises ``StoreUnavailable``."""
@@ -34,6 +40,11 @@ def coupon_pages(services: Services) -> Iterator[list[Any]]:
 def rejection_pages(services: Services) -> Iterator[list[Any]]:
     """Rows like those of ``coupon_pages`` of rejections; ``state`` is the reason. Raises ``StoreUnavailable``."""
     return _pages(services, _REJECTIONS)
+
+
+def held_pages(services: Services) -> Iterator[list[Any]]:
+    """Rows like those of ``coupon_pages`` of claims held for review. Raises ``StoreUnavailable``."""
+    return _pages(services, _HELD)
 
 
 def _pages(services: Services, statement: TextClause) -> Iterator[list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from sqlalchemy import text
 
@@ -12,7 +13,7 @@ from coupon_workers.checking.breach import BREACH_LIMIT, Breach
 from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, queued_claims, warm_buckets
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
-from coupon_workers.checking.settled_claim import coupon_pages
+from coupon_workers.checking.settled_claim import coupon_pages, held_pages
 from coupon_workers.claiming.key import BucketKeys, bucket_of
 from coupon_workers.runtime.services import Services
 
@@ -28,7 +29,11 @@ _HELD = text("""
                           UNION ALL
                          SELECT coupon_id FROM coupon_archive c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
-                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS held
+                            AND c.source NOT IN ('transfer', 'lottery')
+                          UNION ALL
+                         SELECT claim_id FROM risk_review r
+                          WHERE r.user_id = taker.user_id AND r.template_id = taker.template_id
+                            AND r.state = 'held' OFFSET 0) AS held
 """)
 
 Taker = tuple[BucketKeys, str]
@@ -76,7 +81,7 @@ def _holders(services: Services, buckets: Sequence[BucketKeys], queued: Queued) 
     of_template: dict[int, list[BucketKeys]] = {}
     for keys in buckets:
         of_template.setdefault(keys.template_id, []).append(keys)
-    for page in coupon_pages(services):
+    for page in chain(coupon_pages(services), held_pages(services)):
         holders = {(row.template_id, row.user_id) for row in page if row.template_id in of_template}
         groups = ((of_template[template_id], user_id) for template_id, user_id in holders)
         yield [(group[bucket_of(user_id, len(group))], user_id) for group, user_id in groups]

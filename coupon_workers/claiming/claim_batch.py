@@ -10,6 +10,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from coupon_workers.claiming.issue_sql import Row
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.outcome import HELD
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison, read_pending
 from coupon_workers.claiming.settle_sql import (
     hold_template,
@@ -20,6 +21,7 @@ from coupon_workers.claiming.settle_sql import (
     write_verdicts,
 )
 from coupon_workers.claiming.verdict import judge, reject_unstorable
+from coupon_workers.risk.verdict_log import write_fired
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -92,6 +94,7 @@ def _write(services: Services, keys: BucketKeys, after: str, limit: int, way: Wa
             crash_point("settle.before_insert")
             ended, unstorable = way(connection, template, claims)
             poison += unstorable
+            write_fired(connection, keys.template_id, claims)
             crash_point("settle.after_insert")
         if poison:
             set_aside(connection, keys.template_id, keys.bucket, poison)
@@ -112,7 +115,7 @@ def _settle_fast(
     connection: Connection, template: Row, claims: Sequence[PendingClaim]
 ) -> tuple[list[EndedClaim], list[Poison]]:
     stopped = template["status"] in ("paused", "offline", "archived")
-    if stopped or any(claim.epoch < template["pause_epoch"] for claim in claims):
+    if stopped or any(claim.epoch < template["pause_epoch"] or claim.review_rule for claim in claims):
         raise _Doubt
     if not issue_all(connection, template, claims):
         raise _Doubt
@@ -125,7 +128,7 @@ def _settle_with_care(
     template = hold_template(connection, template)
     verdicts = judge(claims, read_books(connection, template, claims))
     redrawn = write_verdicts(connection, template, verdicts)
-    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
+    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason not in (None, HELD)]
     if rejected:
         log.info("claims rejected", template_id=template["template_id"], count=len(rejected))
     if redrawn:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from coupon_workers.errors import InvalidInput
 from coupon_workers.field_message import NOT_AN_OBJECT, REQUIRED, UNKNOWN
+from coupon_workers.runtime.network import counted_ip
 
 MAX_ID = 2**63 - 1
 MAX_EXACT = 2**53
@@ -20,12 +21,15 @@ FIELDS = frozenset(("template_id", "user_id", "request_id", *OPTIONAL))
 
 
 class ClaimRequest(NamedTuple):
-    """One claim. ``channel`` is "" when none was named."""
+    """One claim. ``channel`` and what follows are "" when none was named; ``ip`` of IPv6 is the network's."""
 
     template_id: int
     user_id: str
     request_id: str
     channel: str = ""
+    device_id: str = ""
+    ip: str = ""
+    address_hash: str = ""
 
 
 def read_claim(body: Any) -> ClaimRequest:
@@ -71,12 +75,12 @@ def _read_closely(body: Any) -> ClaimRequest:
     user_id = _user(body, errors)
     request_id = _text(body, "request_id", REQUEST_ID_LENGTH, errors) if "request_id" in body else ""
     errors += [(name, REQUIRED) for name in ("template_id", "user_id", "request_id") if name not in body]
-    for name in OPTIONAL:
-        if body.get(name) is not None:
-            _text(body, name, TEXT_LENGTH, errors)
+    channel, device_id, ip, address_hash = (
+        "" if body.get(name) is None else _text(body, name, TEXT_LENGTH, errors) for name in OPTIONAL
+    )
     if errors:
         raise InvalidInput(errors)
-    return ClaimRequest(template_id, user_id, request_id, body.get("channel") or "")
+    return ClaimRequest(template_id, user_id, request_id, channel, device_id, counted_ip(ip), address_hash)
 
 
 def _identity(body: Mapping[str, Any], name: str, errors: list[tuple[str, str]]) -> int:

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
+from coupon_workers.claiming.outcome import HELD
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.clock import from_ms
 from coupon_workers.runtime.database import database_errors
@@ -25,7 +26,7 @@ WAIT_STEP_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ClaimStatus:
-    """``state`` is "queued", "issued" or the reason of a rejection.
+    """``state`` is "queued", "issued", the reason of a rejection, or "held": for review, which its caller is not told.
 
     ``settled_at`` and ``user_id`` are None while it is queued: the gate keeps whose it is in the stream alone.
     """
@@ -40,7 +41,14 @@ class ClaimStatus:
     @property
     def status(self) -> str:
         """The word of API.md: queued, issued or rejected."""
+        if self.state == HELD:
+            return "queued"
         return self.state if self.state in ("queued", "issued") else "rejected"
+
+    @property
+    def told_state(self) -> str:
+        """``state`` as a caller may know it."""
+        return "queued" if self.state == HELD else self.state
 
     @property
     def reason(self) -> str | None:
@@ -111,6 +119,9 @@ _SETTLED = text(
     " UNION ALL "
     "SELECT claim_id, template_id, user_id, reason, claimed_at, rejected_at"
     "  FROM claim_rejection WHERE claim_id = :claim_id"
+    " UNION ALL "
+    "SELECT claim_id, template_id, user_id, state, claimed_at, NULL"
+    "  FROM risk_review WHERE claim_id = :claim_id AND state = 'held'"
 )
 
 _OF_REQUESTS = text(
@@ -128,6 +139,9 @@ _OF_REQUESTS = text(
     " UNION ALL "
     "SELECT claim_id, template_id, user_id, request_id, reason, claimed_at, rejected_at, 1"
     "  FROM asked JOIN claim_rejection USING (template_id, user_id, request_id)"
+    " UNION ALL "
+    "SELECT claim_id, template_id, user_id, request_id, state, claimed_at, NULL, 0"
+    "  FROM asked JOIN risk_review USING (template_id, user_id, request_id) WHERE state = 'held'"
     ") AS answers ORDER BY template_id, user_id, request_id, rank, claim_id"
 )
 

@@ -88,7 +88,7 @@ class ClaimFront:
             # Not the whole batch: other claims of it were accepted.
             found, cold = {}, cold | dict.fromkeys((request.template_id for request in ended), _ASK_AGAIN)
         return [
-            Decision(ClaimOutcome.REPLAYED, found[request].claim_id, found[request].state)
+            Decision(ClaimOutcome.REPLAYED, found[request].claim_id, found[request].told_state)
             if request in found
             else self._at_this_instant(cold[request.template_id])
             for request in requests

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.key import BucketKeys
-from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.claiming.outcome import HELD, ClaimOutcome
 from coupon_workers.claiming.pending import BELL_TTL_MS
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
@@ -24,7 +24,8 @@ _OUTCOMES = {outcome.value.encode(): outcome for outcome in ClaimOutcome}
 
 class Decision(NamedTuple):
     """The gate's answer. ``claim_id`` is set when accepted or replayed, ``state`` when replayed, ``start_ms`` when
-    not started, ``wait_ms`` when rate limited. ``ring``: the doorbell is to be sent."""
+    not started, ``wait_ms`` when rate limited, ``rule`` when a risk policy refused. ``ring``: the doorbell is to be
+    sent."""
 
     outcome: ClaimOutcome
     claim_id: int = 0
@@ -32,6 +33,7 @@ class Decision(NamedTuple):
     start_ms: int = 0
     wait_ms: int = 0
     ring: bool = False
+    rule: str = ""
 
 
 class ClaimGate:
@@ -74,11 +76,11 @@ class ClaimGate:
         return [_decision(answer, claim_id, heard_first) for answer, (claim_id, _) in zip(answers, claims, strict=True)]
 
     def _pack(self, claim_id: int, request: ClaimRequest, now_ms: int) -> bytes:
-        template_id, user_id, request_id, channel = request
+        template_id, user_id, request_id, channel, device_id, ip, address_hash = request
         return pack(
             "EVALSHA",
             self._script.sha,
-            11,
+            14,
             *self._keys_of(template_id),
             claim_id,
             user_id,
@@ -86,6 +88,9 @@ class ClaimGate:
             now_ms,
             channel,
             *self._tail,
+            device_id,
+            ip,
+            address_hash,
         )
 
     def _keys_of(self, template_id: int) -> tuple[str, ...]:
@@ -104,6 +109,9 @@ class ClaimGate:
                 keys.day_prefix,
                 keys.rate_prefix,
                 keys.pool,
+                keys.risk_list,
+                keys.risk_prefix,
+                keys.risk_log,
             )
             if len(self._keys) >= 10_000:
                 self._keys.clear()
@@ -137,9 +145,12 @@ def _decision(answer: list[Any], claim_id: int, heard_first: bool) -> Decision:
         if not heard_first and int(answer[1]) == claim_id:
             # Our own first question was carried out and only its answer was lost; nobody may have rung.
             return Decision(ACCEPTED, claim_id, ring=True)
-        return Decision(REPLAYED, int(answer[1]), answer[2].decode())
+        state = answer[2].decode()
+        return Decision(REPLAYED, int(answer[1]), "queued" if state == HELD else state)
     if outcome is ClaimOutcome.NOT_STARTED:
         return Decision(outcome, start_ms=answer[1])
     if outcome is ClaimOutcome.RATE_LIMITED:
         return Decision(outcome, wait_ms=answer[1])
+    if outcome is ClaimOutcome.RISK_REJECTED:
+        return Decision(outcome, rule=answer[1].decode())
     return Decision(outcome)

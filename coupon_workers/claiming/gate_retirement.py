@@ -74,6 +74,8 @@ def _retire(services: Services, keys: BucketKeys) -> bool:
             keys.pending,
             keys.bell,
             keys.pool,
+            keys.risk_list,
+            keys.risk_log,
         ],
     )
     if answer == b"RETIRED":

@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from coupon_workers.risk.policy import RiskPolicyBody, encoded
+from coupon_workers.risk.policy_row import find_policy, worth_of
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.schema import CouponTemplate
 from coupon_workers.templates.local_day import utc_offsets
@@ -41,6 +43,8 @@ class GateRules:
     pause_epoch: int
     bucket_count: int
     has_pool: bool = False
+    risk: str = ""
+    risk_policy: RiskPolicyBody | None = None
 
     def share_of(self, bucket: int) -> int:
         """The units of one bucket; the shares of all buckets sum to the total."""
@@ -60,6 +64,7 @@ class GateRules:
             "channels": f",{','.join(self.channels)}," if self.channels else "",
             "epoch": self.pause_epoch,
             "pool": "1" if self.has_pool else "",
+            "risk": self.risk,
         }
         return [part for pair in fields.items() for part in pair]
 
@@ -74,15 +79,16 @@ def read_gate_rules(connection: Connection, template_id: int) -> GateRules | Non
     row = connection.execute(select(table).where(table.c.template_id == template_id)).mappings().first()
     if row is None or row["status"] not in _GATE_STATUS:
         return None
-    return gate_rules_of(dict(row))
+    policy = find_policy(connection, row["risk_policy"]) if row["risk_policy"] else None
+    return gate_rules_of(dict(row), policy)
 
 
-def gate_rules_of(row: dict[str, Any]) -> GateRules:
-    """The rules in a row of ``coupon_template``."""
+def gate_rules_of(row: dict[str, Any], policy: RiskPolicyBody | None = None) -> GateRules:
+    """The rules in a row of ``coupon_template``, with its risk policy."""
     return GateRules(
         template_id=row["template_id"],
         version=row["version"],
-        total=row["total_quantity"] + row["restocked_quantity"] - row["reserved_quantity"] - row["granted_quantity"],
+        total=_claimable(row),
         granted=row["granted_quantity"],
         status=row["status"],
         claim_start=row["claim_start"],
@@ -94,4 +100,12 @@ def gate_rules_of(row: dict[str, Any]) -> GateRules:
         pause_epoch=row["pause_epoch"],
         bucket_count=row["bucket_count"],
         has_pool=row["type"] == "random_amount",
+        risk=encoded(policy, worth_of(row)) if policy else "",
+        risk_policy=policy,
     )
+
+
+def _claimable(row: dict[str, Any]) -> int:
+    """What is held for review was taken by claims."""
+    aside = row["reserved_quantity"] - row["held_quantity"] + row["granted_quantity"]
+    return int(row["total_quantity"] + row["restocked_quantity"] - aside)

@@ -45,6 +45,7 @@ def _issue(*, pool: bool) -> str:
         UPDATE coupon_template SET issued_quantity = issued_quantity + (SELECT count(*) FROM issued)
          WHERE template_id = :template_id
            AND pause_epoch = :pause_epoch AND rejected_quantity = :rejected_quantity
+           AND held_quantity = :held_quantity
            AND issued_quantity + reserved_quantity + (SELECT count(*) FROM issued) <= total_quantity
         RETURNING 1
     )"""
@@ -85,6 +86,10 @@ _REJECTED_BEFORE = """
     EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
              WHERE r.template_id = :template_id)"""
 
+_HELD_BEFORE = """
+    EXISTS (SELECT FROM entry JOIN risk_review r USING (user_id, request_id)
+             WHERE r.template_id = :template_id AND r.state = 'held')"""
+
 
 def has_pool(template: Row) -> bool:
     """Whether its coupons are worth what they drew."""
@@ -107,4 +112,6 @@ def doubts_of(template: Row) -> str:
         doubts.append(_BEYOND_DAILY_LIMIT)
     if template["rejected_quantity"]:
         doubts.append(_REJECTED_BEFORE)
+    if template["held_quantity"]:
+        doubts.append(_HELD_BEFORE)
     return " OR ".join(doubts) or "false"

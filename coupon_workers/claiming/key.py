@@ -60,8 +60,8 @@ class BucketKeys:
 
     @property
     def pending(self) -> str:
-        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h, and v of a pool
-        (``lua/claim.lua``)."""
+        """Stream of accepted claims that are not settled: fields c, u, r, s, t, d, e, h, v of a pool, and
+        k, i, p, a where rules of a risk policy fired (``lua/claim.lua``)."""
         return self._key("pending")
 
     @property
@@ -73,6 +73,26 @@ class BucketKeys:
     def pool(self) -> str:
         """List of the face values nobody has drawn, shuffled, of a template of random amounts."""
         return self._key("pool")
+
+    @property
+    def risk_list(self) -> str:
+        """Hash of who is listed or scored, for a template with a risk policy (``lua/part/weigh_risk.lua``)."""
+        return self._key("risk:list")
+
+    @property
+    def risk_prefix(self) -> str:
+        """Prefix of the counters of a risk policy's rules, each with a life of its own."""
+        return self._key("risk:count:")
+
+    @property
+    def risk_dropped(self) -> str:
+        """Integer: refusals that the risk log had no room for."""
+        return f"{self.risk_prefix}dropped"
+
+    @property
+    def risk_log(self) -> str:
+        """Stream of claims that a risk policy refused, of bounded length, on its way to PostgreSQL."""
+        return self._key("risk:log")
 
     @property
     def told(self) -> str:

@@ -23,6 +23,7 @@ class ClaimOutcome(StrEnum):
     DAILY_LIMIT_REACHED = "DAILY_LIMIT_REACHED"
     SOLD_OUT = "SOLD_OUT"
     BACKLOG_FULL = "BACKLOG_FULL"
+    RISK_REJECTED = "RISK_REJECTED"
     ACCEPTED = "ACCEPTED"
 
     @property
@@ -53,3 +54,8 @@ class RejectionReason(StrEnum):
     DAILY_LIMIT_REACHED = "DAILY_LIMIT_REACHED"
     SOLD_OUT = "SOLD_OUT"
     INVALID = "INVALID"
+    RISK_REJECTED = "RISK_REJECTED"
+
+
+HELD = "held"
+"""The state of a claim whose unit is held for review: neither issued nor rejected. Its caller is told "queued"."""

@@ -9,6 +9,7 @@ import redis
 
 from coupon_workers.claiming.claim_request import REQUEST_ID_LENGTH, USER_ID_LENGTH
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.outcome import HELD
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.redis_client import ask_raw
 
@@ -24,7 +25,8 @@ the queue. A bell that was lost is missed much sooner, by the sweep, which looks
 class PendingClaim(NamedTuple):
     """One accepted claim. ``day`` is the number of the local day as text, "" when the template has no daily limit.
 
-    ``face_value`` is what it drew from the pool of a template of random amounts, in minor units.
+    ``face_value`` is what it drew from the pool of a template of random amounts, in minor units. ``fired`` are rules of
+    the risk policy (``lua/part/weigh_risk.lua``), with what the claim came from; "" where none fired.
     """
 
     entry_id: str
@@ -37,6 +39,16 @@ class PendingClaim(NamedTuple):
     epoch: int
     channel: str | None
     face_value: int | None = None
+    fired: str = ""
+    device_id: str = ""
+    ip: str = ""
+    address_hash: str = ""
+
+    @property
+    def review_rule(self) -> str | None:
+        """The rule for which it is to be held, or None."""
+        holds = (word.partition(" ")[2] for word in self.fired.split(",") if word.startswith("review "))
+        return next(holds, None)
 
     @property
     def request(self) -> str:
@@ -53,9 +65,9 @@ class Poison(NamedTuple):
 
 
 class EndedClaim(NamedTuple):
-    """A claim the database has settled. ``reason`` None: it was issued. ``answer`` is what its request is answered
-    with from now on: "<claim id> <state>", of the first claim when this one is a duplicate. ``redrawn``: what
-    the database has drawn for it, as what it drew at the gate was gone."""
+    """A claim the database has settled. ``reason`` None: it was issued; "held": it is, for review. ``answer`` is what
+    its request is answered with from now on: "<claim id> <state>", of the first claim when this one is a duplicate.
+    ``redrawn``: what the database has drawn for it, as what it drew at the gate was gone."""
 
     claim: PendingClaim
     reason: str | None
@@ -82,14 +94,18 @@ def read_pending(
 
 
 _FIELDS = [b"c", b"u", b"r", b"s", b"t", b"d", b"e", b"h"]
-_FIELDS_OF_A_POOL = [*_FIELDS, b"v"]
+_WITH_VALUE = [*_FIELDS, b"v"]
+_RISK = [b"k", b"i", b"p", b"a"]
+_SHAPES = (_FIELDS, _WITH_VALUE, [*_FIELDS, *_RISK], [*_WITH_VALUE, *_RISK])
 
 
 def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
-    if fields[0::2] not in (_FIELDS, _FIELDS_OF_A_POOL):
+    names = fields[0::2]
+    if names not in _SHAPES:
         raise ValueError("the fields are not those of a claim")
     claim_id, user, request, seq, claimed_ms, day, epoch, channel = fields[1:16:2]
-    face_value = fields[17] if len(fields) > 16 else b""
+    face_value = fields[17] if len(names) in (9, 13) else b""
+    risk = fields[-7::2] if len(names) > 9 else ()
     claim = PendingClaim(
         entry_id.decode(),
         int(claim_id),
@@ -101,12 +117,13 @@ def _parse(entry_id: bytes, fields: list[bytes]) -> PendingClaim:
         int(epoch),
         channel.decode() or None,
         int(face_value) if face_value else None,
+        *(part.decode() for part in risk),
     )
     if not 0 <= (claim.face_value or 0) <= MAX_ID:
         raise ValueError("a number is out of range")
     if not (0 < claim.claim_id <= MAX_ID and 0 < claim.claim_seq <= MAX_ID and 0 < claim.claimed_at_ms < MAX_MS):
         raise ValueError("a number is out of range")
-    if not user or b" " in user or b"\x00" in user or b"\x00" in request or b"\x00" in channel:
+    if not user or b" " in user or b"\x00" in user or b"\x00" in request + channel + b"".join(risk):
         raise ValueError("a text cannot be stored")
     if len(claim.user_id) > USER_ID_LENGTH or len(claim.request_id) > REQUEST_ID_LENGTH:
         raise ValueError("a text is too long for an index")
@@ -126,9 +143,10 @@ def acknowledge(
     allowance and face value back by this call. Raises ``StoreUnavailable``: what is still there comes again.
     """
     issued = [end.claim for end in ended if end.reason is None]
-    rejected = [end for end in ended if end.reason is not None]
+    held = [end.claim for end in ended if end.reason == HELD]
+    rejected = [end for end in ended if end.reason not in (None, HELD)]
     redrawn = [(end.claim.claim_id, end.redrawn) for end in ended if end.redrawn is not None]
-    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected), len(redrawn)]
+    args: list[str | int] = [span[0], _after(span[1]), len(issued), len(rejected), len(redrawn), len(held)]
     for claim in issued:
         args += (claim.claim_id, claim.request)
     for end in rejected:
@@ -136,6 +154,8 @@ def acknowledge(
         args += (end.claim.claim_id, end.claim.request, end.claim.day, end.answer, value)
     for claim_id, value in redrawn:
         args += (claim_id, value)
+    for claim in held:
+        args += (claim.claim_id, claim.request)
     args += [entry.entry_id for entry in aside]
     names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
     return int(lua_script("acknowledge_claims")(client, names, args))

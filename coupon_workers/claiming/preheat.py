@@ -25,6 +25,7 @@ from coupon_workers.claiming.settlement import drain
 from coupon_workers.claiming.turn import settle_lock
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.pools.pool_store import values_left
+from coupon_workers.risk.subject_load import load_subjects
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
@@ -68,6 +69,11 @@ _PAGES = {
         " WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'"
         " ORDER BY coupon_id LIMIT :page"
     ),
+    "risk_review": (
+        "SELECT claim_id, user_id, request_id, claim_seq, claimed_at, state,"
+        " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM risk_review"
+        " WHERE template_id = :template_id AND claim_id > :after AND state = 'held' ORDER BY claim_id LIMIT :page"
+    ),
     "claim_rejection": (
         "SELECT claim_id, user_id, request_id, claim_seq, claimed_at, reason AS state,"
         " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM claim_rejection"
@@ -110,6 +116,8 @@ def _preheat_bucket(services: Services, template_id: int, bucket: int, wait: boo
             check_nothing_archived(connection, template_id)
             rules = _rules_now(connection, template_id)
             issued = build.load_all(connection, rules)
+            if rules.risk_policy is not None:
+                load_subjects(services, connection, keys, rules.risk_policy)
             if rules.has_pool:
                 build.load_pool(values_left(connection, template_id))
             crash_point("preheat.before_swap")
@@ -165,7 +173,7 @@ def _rules_now(connection: Connection, template_id: int) -> GateRules:
 
 
 def _pages(connection: Connection, rules: GateRules, bucket: int) -> Iterator[list[Any]]:
-    """Every coupon and rejection of the bucket, a page at a time, by the index on (template_id, coupon_id)."""
+    """Every coupon, held claim and rejection of the bucket, a page at a time, by indexes on template and number."""
     for statement in _PAGES.values():
         after = 0
         while True:
@@ -217,7 +225,7 @@ class _Build:
             raise StoreUnavailable("Redis", str(error)) from error
 
     def load_all(self, connection: Connection, rules: GateRules) -> int:
-        """Load every coupon and rejection of the bucket; returns how many were issued."""
+        """Load every coupon, held claim and rejection of the bucket; returns how many units these have taken."""
         today = local_day_number(self._now, rules.timezone)
         # Yesterday too: a claim accepted before midnight may still be rejected. Tomorrow: clocks differ a little.
         self._days = [today - 1, today, today + 1] if rules.per_user_daily_limit is not None else []

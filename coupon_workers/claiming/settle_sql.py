@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
+from coupon_workers.claiming.hold_sql import write_held
 from coupon_workers.claiming.issue_sql import Row, doubts_of, has_pool, issue_of
+from coupon_workers.claiming.outcome import HELD
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
 from coupon_workers.pools.pool_store import count_left, draw_left
+from coupon_workers.runtime.array_literal import numbers, texts
 from coupon_workers.runtime.database import transaction
 from coupon_workers.templates.validity_batch import windows_ms
 
 _TEMPLATE = text(
     """
     SELECT pg_try_advisory_xact_lock(:lock) AS locked, template_id, type, status, version, pause_epoch, per_user_limit,
-           per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity, archived_quantity
+           per_user_daily_limit, timezone, validity, rejected_quantity, reserved_quantity - held_quantity AS given_away,
+           held_quantity, archived_quantity, risk_policy
       FROM coupon_template WHERE template_id = :template_id
     """
 )
 
-_RESERVED = text("SELECT reserved_quantity > 0 FROM coupon_template WHERE template_id = :template_id")
+_RESERVED = text("SELECT reserved_quantity > held_quantity FROM coupon_template WHERE template_id = :template_id")
 
 
 def lock_template(connection: Connection, template_id: int, bucket: int) -> Row | None:
@@ -33,12 +36,7 @@ def lock_template(connection: Connection, template_id: int, bucket: int) -> Row 
     Another settling that has it will go on with what is pending. A campaign will not: for its step this waits.
     """
     row = _try_lock(connection, template_id, bucket)
-    if (
-        row is None
-        or row["locked"]
-        or not row["reserved_quantity"]
-        or not wait_for_turn(connection, template_id, bucket)
-    ):
+    if row is None or row["locked"] or not row["given_away"] or not wait_for_turn(connection, template_id, bucket):
         return row
     return _try_lock(connection, template_id, bucket)
 
@@ -79,40 +77,32 @@ def _arguments(
     values: Sequence[int | None] | None = None,
 ) -> Row:
     windows = windows_ms(template["validity"], template["timezone"], [claim.claimed_at_ms for claim in claims])
-    drawn = {"values": _numbers(values or (claim.face_value for claim in claims))} if has_pool(template) else {}
+    drawn = {"values": numbers(values or (claim.face_value for claim in claims))} if has_pool(template) else {}
     return drawn | {
         "template_id": template["template_id"],
         "version": template["version"],
         "pause_epoch": template["pause_epoch"],
         "rejected_quantity": template["rejected_quantity"],
+        "held_quantity": template["held_quantity"],
         "user_limit": template["per_user_limit"],
         "daily_limit": template["per_user_daily_limit"],
         "timezone": template["timezone"],
-        "claim_ids": _numbers(claim.claim_id for claim in claims),
-        "users": _texts(claim.user_id for claim in claims),
-        "requests": _texts(claim.request_id for claim in claims),
-        "seqs": _numbers(seqs or (claim.claim_seq for claim in claims)),
-        "channels": _texts(claim.channel or "" for claim in claims),
-        "claimed": _numbers(claim.claimed_at_ms for claim in claims),
-        "froms": _numbers(window[0] for window in windows),
-        "tos": _numbers(window[1] for window in windows),
+        "claim_ids": numbers(claim.claim_id for claim in claims),
+        "users": texts(claim.user_id for claim in claims),
+        "requests": texts(claim.request_id for claim in claims),
+        "seqs": numbers(seqs or (claim.claim_seq for claim in claims)),
+        "channels": texts(claim.channel or "" for claim in claims),
+        "claimed": numbers(claim.claimed_at_ms for claim in claims),
+        "froms": numbers(window[0] for window in windows),
+        "tos": numbers(window[1] for window in windows),
     }
-
-
-def _numbers(values: Any) -> str:
-    """A PostgreSQL array literal: one text for the server to read instead of a thousand expressions to parse."""
-    return "{" + ",".join(map(str, values)) + "}"
-
-
-def _texts(values: Any) -> str:
-    return "{" + ",".join('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values) + "}"
 
 
 def hold_template(connection: Connection, template: Row) -> Row:
     """The template as it is now, held by this transaction: no pause and no other settling comes between."""
     held = connection.execute(
         text(
-            "SELECT status, pause_epoch, rejected_quantity, per_user_limit, per_user_daily_limit,"
+            "SELECT status, pause_epoch, rejected_quantity, held_quantity, per_user_limit, per_user_daily_limit,"
             " total_quantity - reserved_quantity - issued_quantity AS room"
             " FROM coupon_template WHERE template_id = :template_id FOR UPDATE"
         ),
@@ -129,12 +119,17 @@ _COUPONS_OF = (
 )
 _HELD = text(f"{_COUPONS_OF.format('coupon')} UNION ALL {_COUPONS_OF.format('coupon_archive')}")
 
+_IN_REVIEW = text(
+    "SELECT user_id, request_id, claim_id, claim_seq, day FROM risk_review"
+    " WHERE template_id = :template_id AND user_id = ANY(CAST(:users AS text[])) AND state = 'held'"
+)
+
 
 def read_books(connection: Connection, template: Row, claims: Sequence[PendingClaim]) -> Books:
     """What the database knows of these claims' users and requests; ``template`` is held by this transaction."""
     key = {
         "template_id": template["template_id"],
-        "users": _texts({claim.user_id for claim in claims}),
+        "users": texts({claim.user_id for claim in claims}),
         "timezone": template["timezone"],
     }
     books = Books(
@@ -152,6 +147,11 @@ def read_books(connection: Connection, template: Row, claims: Sequence[PendingCl
         books.held_on_day[coupon.user_id, str(coupon.day)] += 1
         books.answered[coupon.user_id, coupon.request_id] = (coupon.coupon_id, None)
         _note_seq(books, coupon.user_id, coupon.claim_seq)
+    for review in connection.execute(_IN_REVIEW, key):
+        books.held[review.user_id] += 1
+        books.held_on_day[review.user_id, review.day] += 1
+        books.answered.setdefault((review.user_id, review.request_id), (review.claim_id, HELD))
+        _note_seq(books, review.user_id, review.claim_seq)
     rejections = connection.execute(
         text(
             "SELECT user_id, request_id, claim_id, claim_seq, reason FROM claim_rejection"
@@ -175,13 +175,15 @@ def _note_seq(books: Books, user_id: str, seq: int) -> None:
 
 
 def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Verdict]) -> dict[int, int]:
-    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, the counters.
+    """Write what is new of the verdicts: coupons with flow and outbox rows, rejections with theirs, claims
+    held for review, the counters.
 
     Returns what was drawn from the pool for claims of which the value was gone, by claim id.
     """
     redrawn: dict[int, int] = {}
     issued = [verdict for verdict in verdicts if verdict.new and verdict.reason is None]
-    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason is not None]
+    held = [verdict for verdict in verdicts if verdict.new and verdict.reason == HELD]
+    rejected = [verdict for verdict in verdicts if verdict.new and verdict.reason not in (None, HELD)]
     if issued:
         issue, counted = issue_of(template)
         statement = text(f"WITH {issue} SELECT {counted}")
@@ -190,6 +192,8 @@ def write_verdicts(connection: Connection, template: Row, verdicts: Sequence[Ver
         arguments = _arguments(template, [v.claim for v in issued], [v.claim_seq for v in issued], values)
         if not connection.scalar(statement, arguments):
             raise AssertionError("the stock changed under the template's lock")
+    if held:
+        write_held(connection, template, held)
     if rejected:
         _write_rejections(connection, template, rejected)
     return redrawn
@@ -227,12 +231,12 @@ def _write_rejections(connection: Connection, template: Row, verdicts: Sequence[
         ),
         {
             "template_id": template["template_id"],
-            "claim_ids": _numbers(v.claim.claim_id for v in verdicts),
-            "users": _texts(v.claim.user_id for v in verdicts),
-            "requests": _texts(v.claim.request_id for v in verdicts),
-            "seqs": _numbers(v.claim.claim_seq for v in verdicts),
-            "reasons": _texts(str(v.reason) for v in verdicts),
-            "claimed": _numbers(v.claim.claimed_at_ms for v in verdicts),
+            "claim_ids": numbers(v.claim.claim_id for v in verdicts),
+            "users": texts(v.claim.user_id for v in verdicts),
+            "requests": texts(v.claim.request_id for v in verdicts),
+            "seqs": numbers(v.claim.claim_seq for v in verdicts),
+            "reasons": texts(str(v.reason) for v in verdicts),
+            "claimed": numbers(v.claim.claimed_at_ms for v in verdicts),
         },
     )
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from coupon_workers.claiming.outcome import RejectionReason
+from coupon_workers.claiming.outcome import HELD, RejectionReason
 from coupon_workers.claiming.pending import PendingClaim
 
 Request = tuple[str, str]
@@ -43,7 +43,8 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a claim ends. ``reason`` None: it is issued, under ``claim_seq``. ``new``: this is to be written now.
+    """How a claim ends. ``reason`` None: it is issued, under ``claim_seq``; "held": it waits for review. ``new``: this
+    is to be written now.
 
     ``redraw``: what it has drawn is not in the pool any more, because Redis had lost its memory, and the pool is asked
     for another; its caller has not been told any.
@@ -84,12 +85,14 @@ def _judge_one(claim: PendingClaim, books: Books) -> Verdict:
             return Verdict(claim, reason, claim.claim_seq, new=False, answer=answer)
         new = claim.claim_id not in books.duplicates
         return Verdict(claim, RejectionReason.DUPLICATE, claim.claim_seq, new=new, answer=answer)
-    refusal = _refusal(claim, books)
+    refusal: str | None = _refusal(claim, books)
+    if refusal is None and claim.review_rule is not None:
+        refusal = HELD
     books.answered[request] = (claim.claim_id, refusal)
     answer = f"{claim.claim_id} {refusal or 'issued'}"
-    if refusal:
+    if refusal and refusal != HELD:
         return Verdict(claim, refusal, claim.claim_seq, new=True, answer=answer)
-    return Verdict(claim, None, _issue(claim, books), new=True, answer=answer, redraw=_is_gone(claim, books))
+    return Verdict(claim, refusal, _issue(claim, books), new=True, answer=answer, redraw=_is_gone(claim, books))
 
 
 def _refusal(claim: PendingClaim, books: Books) -> RejectionReason | None:

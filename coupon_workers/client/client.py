@@ -20,6 +20,7 @@ from coupon_workers.client.lotteries import Lotteries
 from coupon_workers.client.operations import Operations
 from coupon_workers.client.orders import Orders
 from coupon_workers.client.retry_policy import RetryPolicy
+from coupon_workers.client.risk import Risk
 from coupon_workers.client.templates import Templates
 from coupon_workers.client.wallet import Wallet
 
@@ -53,6 +54,7 @@ class CouponClient:
         self.batches = Batches(caller)
         self.codes = Codes(caller)
         self.lotteries = Lotteries(caller)
+        self.risk = Risk(caller)
         self.back_office = BackOffice(caller)
         self.operations = Operations(caller)
 

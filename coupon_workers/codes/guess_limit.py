@@ -8,11 +8,11 @@ allowance. Without Redis no code is tried.
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 
 from coupon_workers.errors import StoreUnavailable, TooManyTries
 from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.network import network_of
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 
@@ -23,9 +23,6 @@ WINDOW_MS = 600_000
 
 OF_DEVICE, OF_ADDRESS = 2, 10
 """Times the allowance of a user. A family shares a device; an office, or the customers of a carrier, an address."""
-
-NETWORK_V6 = 64
-"""A customer of IPv6 has as many addresses as he likes, in one network of this length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +64,3 @@ def _limits(services: Services, guesser: Guesser) -> list[tuple[str, int]]:
     if guesser.ip is not None:
         limits.append((f"cw:{{guess}}:ip:{network_of(guesser.ip)}", most * OF_ADDRESS))
     return limits
-
-
-def network_of(ip: str) -> str:
-    """The address, or for IPv6 its network. Raises ``ValueError`` for what is no address."""
-    address = ipaddress.ip_address(ip)
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((int(address), NETWORK_V6), strict=False).network_address)

@@ -22,15 +22,20 @@ _INSERT = text(
     " SELECT :template_id, amount, quantity"
     "   FROM unnest(CAST(:amounts AS bigint[]), CAST(:quantities AS bigint[])) AS v(amount, quantity)"
 )
-_LEFT = text(
-    "SELECT amount_minor, quantity - issued_quantity AS quantity FROM pool_value"
-    " WHERE template_id = :template_id AND issued_quantity < quantity ORDER BY amount_minor"
-).execution_options(stream_results=True, max_row_buffer=_ROWS_AT_A_TIME)
-_COUNT_LEFT = text("SELECT sum(quantity - issued_quantity) FROM pool_value WHERE template_id = :template_id")
-_LEFT_OF = text(
-    "SELECT amount_minor, quantity - issued_quantity AS quantity FROM pool_value"
-    " WHERE template_id = :template_id AND amount_minor = ANY(CAST(:amounts AS bigint[]))"
+# What claims that are held for review have drawn is theirs, and issued later.
+_IN_REVIEW = (
+    "(SELECT face_value_minor AS amount_minor, count(*) AS drawn FROM risk_review"
+    " WHERE template_id = :template_id AND state = 'held' AND face_value_minor IS NOT NULL GROUP BY 1) AS held"
 )
+WITHOUT_HELD = (
+    "SELECT amount_minor, quantity - issued_quantity - coalesce(drawn, 0) AS quantity"
+    f" FROM pool_value LEFT JOIN {_IN_REVIEW} USING (amount_minor) WHERE template_id = :template_id"
+)
+_LEFT = text(
+    f"{WITHOUT_HELD} AND issued_quantity + coalesce(drawn, 0) < quantity ORDER BY amount_minor"
+).execution_options(stream_results=True, max_row_buffer=_ROWS_AT_A_TIME)
+_COUNT_LEFT = text(f"SELECT sum(greatest(quantity, 0)) FROM ({WITHOUT_HELD}) AS amount")
+_LEFT_OF = text(f"{WITHOUT_HELD} AND amount_minor = ANY(CAST(:amounts AS bigint[]))")
 
 _RECOUNT = text("""
     UPDATE pool_value p SET issued_quantity = counted.issued

@@ -16,6 +16,7 @@ from coupon_workers.checking.gate_reading import (
     queued_claims,
 )
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.claiming.outcome import HELD
 from coupon_workers.claiming.pending import PendingClaim
 from coupon_workers.runtime.services import Services
 
@@ -100,7 +101,8 @@ def read_gate(services: Services, keys: BucketKeys, mark: Mark) -> GateBooks:
     queue = queued_claims(services.redis, keys) if mark.oldest is not None else []
     ends = claim_ends(services, [claim.claim_id for claim in queue])
     # One that was rejected and is not acknowledged has not given back its unit.
-    queue = [claim for claim in queue if claim.claim_id not in ends or ends[claim.claim_id].state != "issued"]
+    in_books = {claim_id for claim_id, end in ends.items() if end.state in ("issued", HELD)}
+    queue = [claim for claim in queue if claim.claim_id not in in_books]
     return GateBooks(keys, mark, queue, _takers(services, keys), lost_claims(services, keys))
 
 

@@ -29,6 +29,10 @@ _SOME_REJECTED = """
     SELECT template_id, (SELECT count(*) FROM claim_rejection r WHERE r.template_id = t.template_id) AS rejected
       FROM unnest(CAST(:template_ids AS bigint[])) AS t(template_id)
 """
+_IN_REVIEW = text("""
+    SELECT template_id, sum(crc32(convert_to(user_id, 'UTF8'))) AS takers FROM risk_review WHERE state = 'held'
+     GROUP BY template_id
+""")
 _OF_SOME = "WHERE t.template_id = ANY(CAST(:template_ids AS bigint[]))"
 
 # ``uncounted``: steps of campaigns that the gate has not been told of, as far as anyone knows.
@@ -67,8 +71,8 @@ class Counters:
 @dataclass(frozen=True, slots=True)
 class Books:
     """Counters, and what the rows come to; ``issued`` with archived ones by their counter, without restocked ones.
-    ``takers`` sums the CRC-32 of each coupon's user, prizes left out: with it two lists of users are
-    compared without being listed; None where it was not asked for."""
+    ``takers`` sums the CRC-32 of each coupon's user, prizes left out, and of each held claim's: with it two lists of
+    users are compared without being listed; None where it was not asked for."""
 
     counters: Counters
     issued: int
@@ -86,12 +90,13 @@ def read_books(connection: Connection, template_ids: Collection[int] | None, war
         row.template_id: row.rejected
         for row in connection.execute(text(_ALL_REJECTED if every else _SOME_REJECTED), named)
     }
+    held = {row.template_id: int(row.takers) for row in connection.execute(_IN_REVIEW)}
     counters = {each.template_id: each for each in read_counters(connection, template_ids)}
     books = []
     for template_id in sorted(counters.keys() | rows.keys()):
         of, living = counters.get(template_id) or _no_template(template_id), rows.get(template_id)
         issued = (living.issued if living else 0) + of.archived - of.restocked
-        takers = int(living.takers or 0) if living else 0
+        takers = (int(living.takers or 0) if living else 0) + held.get(template_id, 0)
         books.append(Books(of, issued, rejected.get(template_id, 0), takers))
     return books
 

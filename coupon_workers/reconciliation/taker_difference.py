@@ -24,13 +24,18 @@ _HELD = text("""
       FROM unnest(CAST(:user_ids AS text[])) AS taker(user_id)
      CROSS JOIN LATERAL (SELECT count(*) AS coupons FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id + 0 = :template_id
-                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS held
+                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS owned
+     CROSS JOIN LATERAL (SELECT owned.coupons + count(*) AS coupons FROM risk_review r
+                          WHERE r.user_id = taker.user_id AND r.template_id = :template_id
+                            AND r.state = 'held' OFFSET 0) AS held
 """)
 _OWNERS = text("""
     SELECT coupon_id, user_id FROM coupon
      WHERE template_id = :template_id AND coupon_id > :after AND source NOT IN ('transfer', 'lottery')
      ORDER BY coupon_id LIMIT :page
 """)
+
+_IN_REVIEW = text("SELECT DISTINCT user_id FROM risk_review WHERE template_id = :template_id AND state = 'held'")
 
 
 class WrongTaker(NamedTuple):
@@ -76,6 +81,8 @@ def _users(services: Services, keys: BucketKeys, queued: Iterable[str]) -> Itera
 
 def _owners(services: Services, template_id: int, queued: Iterable[str]) -> Iterator[str]:
     yield from queued
+    with snapshot(services) as connection:
+        yield from connection.scalars(_IN_REVIEW, {"template_id": template_id}).all()
     after = 0
     while True:
         with snapshot(services) as connection:

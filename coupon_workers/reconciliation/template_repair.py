@@ -30,8 +30,8 @@ COUNT_TIMEOUT_MS = 60_000
 
 _COUNTERS = """
     SELECT issued_quantity AS issued, rejected_quantity AS rejected, reserved_quantity AS reserved,
-           granted_quantity AS granted, archived_quantity AS archived, total_quantity AS total, status,
-           type
+           granted_quantity AS granted, held_quantity AS held, archived_quantity AS archived,
+           total_quantity AS total, status, type
       FROM coupon_template WHERE template_id = :template_id"""
 _HOLD = text(f"{_COUNTERS} FOR NO KEY UPDATE")
 
@@ -48,22 +48,23 @@ _ROWS = text(f"""
            archived_granted_quantity
            + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,
            (SELECT count(*) FROM claim_rejection WHERE template_id = :template_id) AS rejected,
-           (SELECT coalesce(sum(kept), 0) FROM ({HOLDERS}) AS holder WHERE template_id = :template_id) AS reserved
+           (SELECT coalesce(sum(kept), 0) FROM ({HOLDERS}) AS holder WHERE template_id = :template_id) AS reserved,
+           (SELECT count(*) FROM risk_review WHERE template_id = :template_id AND state = 'held') AS held
       FROM coupon_template WHERE template_id = :template_id
 """)
 _SET = text("""
     UPDATE coupon_template SET issued_quantity = :issued, rejected_quantity = :rejected, reserved_quantity = :reserved,
-           granted_quantity = :granted, updated_at = :now
+           granted_quantity = :granted, held_quantity = :held, updated_at = :now
      WHERE template_id = :template_id
 """)
 
-_COUNTED = ("issued", "rejected", "reserved", "granted")
+_COUNTED = ("issued", "rejected", "reserved", "granted", "held")
 _SET_BY = {
     # The gate has confirmed the coupons' rows.
     "issued_counter_differs": ("issued", "granted"),
     "rejected_counter_differs": ("rejected",),
-    "reservation_kept": ("reserved",),
-    "reserved_counter_differs": ("reserved",),
+    "reservation_kept": ("reserved", "held"),
+    "reserved_counter_differs": ("reserved", "held"),
     "granted_counter_differs": ("granted",),
 }
 """What each class vouches for: another counter that differs may be the trace of rows that were lost."""
@@ -96,7 +97,7 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
     connection.execute(_SET, key | after)
     if before["type"] == "random_amount" and "issued" in named:
         recount_pool(connection, finding["template_id"])
-    aside = any(told[name] != after[name] for name in ("reserved", "granted"))
+    aside = any(told[name] != after[name] for name in ("reserved", "granted", "held"))
     has_gate = before["status"] not in _UNKNOWN_TO_GATE and not before["archived"]
     rebuilt = aside and has_gate and not _lost(services, finding["template_id"])
     if rebuilt:

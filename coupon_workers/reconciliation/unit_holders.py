@@ -1,6 +1,7 @@
 """Who holds units of a template beside its stock, and which coupons come out of them: said once, for all who compare.
 
-A new holder is one more branch of ``HOLDERS`` and one more source in ``GIVEN``.
+A claim that is held for review holds one. A new holder is one more branch of ``HOLDERS`` and one more source in
+``GIVEN``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ HOLDERS = """
      UNION ALL
     SELECT p.template_id, CASE WHEN l.status <> 'ended' THEN p.left_quantity ELSE 0 END, p.left_quantity,
            CASE WHEN l.status <> 'ended' THEN p.stock - p.drawn_count ELSE 0 END, p.drawn_count
-      FROM prize p JOIN lottery l USING (lottery_id) WHERE p.template_id IS NOT NULL"""
+      FROM prize p JOIN lottery l USING (lottery_id) WHERE p.template_id IS NOT NULL
+     UNION ALL
+    SELECT template_id, 1, 1, 1, 0 FROM risk_review WHERE state = 'held'"""
 """Of each holder the units that are rightly set aside for it (``kept``), what its row says is left (``has_left``) and
 what follows from what it got and gave (``due``), and what it has given."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from hashlib import sha1
@@ -18,16 +19,19 @@ Value = str | int | bytes
 SCRIPTS = Path(__file__).parents[2] / "lua"
 """The folder ``lua/`` stands beside the package, in a checkout as in an installation."""
 
+_PART = re.compile(r"^-- part: (\w+)$", re.MULTILINE)
+
 
 class LuaScript:
     """One file of ``lua/``: ``LuaScript("claim")`` is ``lua/claim.lua``.
 
-    Raises ``FileNotFoundError`` when there is no such file.
+    A line ``-- part: name`` of it stands for ``lua/part/name.lua``: what several scripts have in
+    common. Raises ``FileNotFoundError`` when there is no such file.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.source = (SCRIPTS / f"{name}.lua").read_text(encoding="utf-8")
+        self.source = _PART.sub(lambda part: _read(f"part/{part[1]}"), _read(name))
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, client: redis.Redis, keys: Sequence[str], args: Sequence[Value] = ()) -> Any:
@@ -47,6 +51,10 @@ class LuaScript:
             raise
         except RedisError as error:
             raise StoreUnavailable("Redis", str(error)) from error
+
+
+def _read(name: str) -> str:
+    return (SCRIPTS / f"{name}.lua").read_text(encoding="utf-8")
 
 
 def _is_refusal_of_the_server(error: redis.ResponseError) -> bool:

@@ -104,6 +104,7 @@ class Settings(BaseSettings):
     sms_gateway: str = Field(
         "coupon_workers.notify.sms_channel:LoggedSms", description="module:factory of the sender of short messages"
     )
+    risk_scorer: str | None = Field(None, description="module:factory of the scorer of accounts; unset: none")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: str = Field("json", description="json, or console for people")
     crash_at: str | None = Field(None, description="kills the process at a named point: fault tests only")
@@ -189,12 +190,12 @@ class Settings(BaseSettings):
             raise ValueError("must be a mail address, without a name: coupons@example.com")
         return address or None
 
-    @field_validator("sms_gateway")
+    @field_validator("sms_gateway", "risk_scorer")
     @classmethod
-    def _is_factory(cls, path: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
+    def _is_factory(cls, path: str | None) -> str | None:
+        if path and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
             raise ValueError("must be module:factory")
-        return path
+        return path or None
 
     @field_validator("log_level")
     @classmethod

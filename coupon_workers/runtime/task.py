@@ -125,6 +125,16 @@ def sweep_reconciliations() -> Task:
     return Task("sweep_reconciliations", Queue.CARE)
 
 
+def sweep_risk() -> Task:
+    """Reject overdue reviews, tell gates what they have missed, empty their logs of refusals."""
+    return Task("sweep_risk", Queue.CARE)
+
+
+def score_accounts() -> Task:
+    """Have the shop's scorer look at the accounts that are due."""
+    return Task("score_accounts", Queue.CARE)
+
+
 def stage_batch(batch_id: int) -> Task:
     """Read a batch's audience into its shards."""
     return Task("stage_batch", Queue.CAMPAIGN, (batch_id,))

@@ -16,6 +16,7 @@ from coupon_workers.runtime.task import (
     reconcile,
     relay_outbox,
     release_overdue_locks,
+    score_accounts,
     settle_order_events,
     sweep_batches,
     sweep_codes,
@@ -23,6 +24,7 @@ from coupon_workers.runtime.task import (
     sweep_lotteries,
     sweep_reconciliations,
     sweep_revocations,
+    sweep_risk,
     warn_of_expiry,
 )
 from coupon_workers.scheduling.job import Job, whenever
@@ -49,6 +51,10 @@ TABLE = (
     Job("sweep_codes", Every(seconds=5), whenever(sweep_codes)),
     # A forgotten bell of a lottery is rung within this; what nobody won is claimable again.
     Job("sweep_lotteries", Every(seconds=2), whenever(sweep_lotteries)),
+    # A review ends within this of its deadline; refusals are in the log within it.
+    Job("sweep_risk", Every(seconds=5), whenever(sweep_risk)),
+    # Accounts are scored within this of their coming; without a scorer nothing is asked.
+    Job("score_accounts", Every(seconds=10), whenever(score_accounts)),
     # A day is closed within the hour in which it ends in the last of the zones; days missed are closed one by one.
     Job("close_day", Every(seconds=3600, each=True), close_day, misfire_grace=timedelta(days=30)),
     # Of daily jobs that look at everything the newest missed run stands for all: within a day there is one.

@@ -26,6 +26,8 @@ from coupon_workers.schema.order_statement import OrderStatement, OrderStatement
 from coupon_workers.schema.outbox import Outbox
 from coupon_workers.schema.pool_value import PoolValue
 from coupon_workers.schema.reconciliation import ReconFinding, ReconRun, ReconRunFinding
+from coupon_workers.schema.risk_policy import RiskListEntry, RiskPolicy, RiskPolicyVersion, RiskScore
+from coupon_workers.schema.risk_verdict import RiskLogLoss, RiskReview, RiskVerdict
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
 from coupon_workers.schema.template_approval import TemplateApproval
 from coupon_workers.schema.user_contact import UserContact
@@ -76,6 +78,13 @@ __all__ = [
     "ReconFinding",
     "ReconRun",
     "ReconRunFinding",
+    "RiskListEntry",
+    "RiskLogLoss",
+    "RiskPolicy",
+    "RiskPolicyVersion",
+    "RiskReview",
+    "RiskScore",
+    "RiskVerdict",
     "SchedulerLease",
     "TemplateApproval",
     "UserContact",

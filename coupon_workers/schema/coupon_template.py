@@ -30,7 +30,8 @@ class CouponTemplate(Base):
     Coupon rows that are an issue of their own are ``issued_quantity`` + ``restocked_quantity``: units of revoked
     coupons that went back to the stock, and may be issued again. ``changed_by`` is the key that changed it last.
 
-    ``reserved_quantity`` is set aside for batches and not issued yet, ``granted_quantity`` was issued out of what
+    ``reserved_quantity`` is set aside and not issued yet, for batches, codes, and ``held_quantity`` of it for claims
+    that are held for review: these are units that claims have taken. ``granted_quantity`` was issued out of what
     was set aside: claims may take the total without both. ``version`` rises by one with every change and orders the
     changes on their way to Redis. ``pause_epoch`` rises with every pause and offline: a claim accepted under an
     older epoch is rejected when it is settled. ``bucket_count`` is 1 until stock moves between buckets: then a
@@ -53,6 +54,7 @@ class CouponTemplate(Base):
     total_quantity: Mapped[int]
     issued_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     reserved_quantity: Mapped[int] = mapped_column(server_default=text("0"))
+    held_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     granted_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     rejected_quantity: Mapped[int] = mapped_column(server_default=text("0"))
     archived_quantity: Mapped[int] = mapped_column(server_default=text("0"))
@@ -88,6 +90,7 @@ class CouponTemplate(Base):
         CheckConstraint("total_quantity >= 1", name="total_positive"),
         CheckConstraint("issued_quantity >= 0 AND reserved_quantity >= 0", name="books_not_negative"),
         CheckConstraint("restocked_quantity >= 0", name="restocked"),
+        CheckConstraint("held_quantity BETWEEN 0 AND reserved_quantity", name="held"),
         CheckConstraint("granted_quantity BETWEEN 0 AND issued_quantity + restocked_quantity", name="granted"),
         CheckConstraint("issued_quantity + reserved_quantity <= total_quantity", name="never_over_issued"),
         CheckConstraint("archived_quantity BETWEEN 0 AND issued_quantity + restocked_quantity", name="archived"),
@@ -111,4 +114,7 @@ class CouponTemplate(Base):
             name="value_of_type",
         ),
         Index("ix_coupon_template_status", "status", "template_id"),
+        Index(
+            "ix_coupon_template_risk", "risk_policy", "template_id", postgresql_where=text("risk_policy IS NOT NULL")
+        ),
     )

@@ -25,6 +25,7 @@ from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.errors import Conflict, InvalidInput, StoreUnavailable
 from coupon_workers.pools.pool_store import fill_pool
+from coupon_workers.risk.policy_row import hold_policy
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
@@ -87,8 +88,8 @@ def publish_template(services: Services, template_id: int, operator: str | None 
     """Open a draft for claiming, by the clock, and preheat it; or hand it in for approval where that is required.
 
     Without Redis it is published all the same, and the sweep preheats it. The budget of random amounts is shared out
-    now, and stays as it is. Raises ``Conflict`` ``INVALID_STATUS``, and ``InvalidInput`` for random amounts that were
-    drafted before their rules were as they are.
+    now, and stays as it is. Raises ``Conflict`` ``INVALID_STATUS``, and ``InvalidInput`` for a risk policy that is not
+    there, and random amounts that were drafted before their rules were as they are.
     """
     now = services.clock()
     with transaction(services.engine) as connection:
@@ -96,6 +97,8 @@ def publish_template(services: Services, template_id: int, operator: str | None 
         reasons = reasons_to_ask(services.settings, before)
         status = status_after(TemplateAction.PUBLISH, before, now, by_two=bool(reasons))
         assert status is not None  # nothing is published twice
+        if before["risk_policy"] and not hold_policy(connection, before["risk_policy"]):
+            raise InvalidInput([("risk_policy", "names no risk policy that is in force")])
         if before["type"] == "random_amount":
             fill_pool(connection, template_id, _validated(before))
         row = store.move_template(connection, before, status)

@@ -76,6 +76,13 @@ AUDITED = {
     f"POST {LETTER}/replay": AuditAction.DEAD_LETTER_REPLAY,
     f"POST {LETTER}/discard": AuditAction.DEAD_LETTER_DISCARD,
     "POST /v1/jobs/{name}/run": AuditAction.JOB_RUN,
+    "PUT /v1/risk-policies/{name}": AuditAction.RISK_POLICY_PUT,
+    "DELETE /v1/risk-policies/{name}": AuditAction.RISK_POLICY_DELETE,
+    "PUT /v1/risk-lists/{name}": AuditAction.RISK_LIST_PUT,
+    "DELETE /v1/risk-lists/{name}": AuditAction.RISK_LIST_DELETE,
+    "PUT /v1/risk-scores/{user_id}": AuditAction.RISK_SCORE_PUT,
+    "POST /v1/risk-reviews/{claim_id}/approve": AuditAction.RISK_REVIEW_APPROVE,
+    "POST /v1/risk-reviews/{claim_id}/reject": AuditAction.RISK_REVIEW_REJECT,
 }
 """Every write that a key of ``admin`` or ``ops`` opens, and the action by which the log tells of it."""
 
@@ -272,6 +279,36 @@ def _of_the_back_office(office: Office) -> Attempts:
     }
 
 
+def _of_risk(office: Office) -> Attempts:
+    """Risk control."""
+
+    def policy(*rules: dict[str, Any]) -> str:
+        office.other.ask("PUT", "/v1/risk-policies/p", {"rules": rules}).ok()
+        return "p"
+
+    def held() -> str:
+        rule = {"name": "look", "dimension": "user", "measure": "claims", "window_s": 9, "threshold": 0}
+        name = policy(rule | {"verdict": "review"})
+        template_id = office.desk.open(risk_policy=name)
+        claim_id = str(office.shop.front.claim(template_id, "ann").ok(202)["claim_id"])
+        office.shop.settle(template_id)
+        return f"/v1/risk-reviews/{claim_id}"
+
+    def listed() -> Attempt:
+        office.other.ask("PUT", "/v1/risk-lists/block", {"dimension": "user", "value": "eve"}).ok()
+        return "/v1/risk-lists/block?dimension=user&value=eve", None
+
+    return {
+        "PUT /v1/risk-policies/{name}": lambda: ("/v1/risk-policies/p", {"rules": []}),
+        "DELETE /v1/risk-policies/{name}": lambda: (f"/v1/risk-policies/{policy()}", None),
+        "PUT /v1/risk-lists/{name}": lambda: ("/v1/risk-lists/allow", {"dimension": "user", "value": "ann"}),
+        "DELETE /v1/risk-lists/{name}": listed,
+        "PUT /v1/risk-scores/{user_id}": lambda: ("/v1/risk-scores/ann", {"score": 7}),
+        "POST /v1/risk-reviews/{claim_id}/approve": lambda: (f"{held()}/approve", {}),
+        "POST /v1/risk-reviews/{claim_id}/reject": lambda: (f"{held()}/reject", {"comment": "no"}),
+    }
+
+
 @pytest.fixture
 def office(services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
     """With a repair that any finding can be given."""
@@ -291,7 +328,7 @@ def _log(reader: Caller, query: str = "") -> list[dict[str, Any]]:
 def test_a_write_leaves_one_row_with_who_and_what(office: Office, operation: str) -> None:
     """With the key and the id of the request; once, though it is sent again under its key; and without a secret."""
     method = operation.partition(" ")[0]
-    path, body = (_of_templates(office) | _of_the_back_office(office))[operation]()
+    path, body = (_of_templates(office) | _of_the_back_office(office) | _of_risk(office))[operation]()
     known = len(_log(office.other))
 
     answer = office.boss.ask(method, path, body, Idempotency_Key="k", X_Request_Id="req-1")

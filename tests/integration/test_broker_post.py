@@ -49,6 +49,8 @@ EVERY_TASK = [
     tasks.settle_draws(BIG),
     tasks.preheat_lottery(BIG),
     tasks.sweep_lotteries(),
+    tasks.sweep_risk(),
+    tasks.score_accounts(),
 ]
 
 

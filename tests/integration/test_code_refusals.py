@@ -14,9 +14,10 @@ import pytest
 from coupon_workers.codes.alphabet import ALPHABET
 from coupon_workers.codes.check_digit import is_intact
 from coupon_workers.codes.code_batch_end import revoke_code_batch
-from coupon_workers.codes.guess_limit import OF_ADDRESS, OF_DEVICE, network_of
+from coupon_workers.codes.guess_limit import OF_ADDRESS, OF_DEVICE
 from coupon_workers.errors import NotFound, TooManyTries
 from coupon_workers.runtime.clock import utc_now
+from coupon_workers.runtime.network import network_of
 from coupon_workers.runtime.services import Services
 from tests.support.code_batch import CodeDesk, hand_out_codes, plan_codes
 from tests.support.gift import at_once

@@ -31,7 +31,7 @@ def after(entry_id: str) -> str:
     return f"{milliseconds}-{int(number) + 1}"
 
 
-Issued = list[tuple[int, str]]
+Issued = Sequence[tuple[int, str]]
 """Claim id and request."""
 
 Rejected = list[tuple[int, str, str, str, str]]
@@ -48,16 +48,18 @@ def acknowledge(
     rejected: Rejected,
     *aside: str,
     redrawn: Sequence[tuple[int, int]] = (),
+    held: Issued = (),
 ) -> int:
     """Acknowledge what lies from ``first`` to before ``keep_from``.
 
     ``aside``: entries that were set aside; ``redrawn``: claim ids with what the database drew for them.
     """
     keys = script.keys
-    args: list[Any] = [first, keep_from, len(issued), len(rejected), len(redrawn)]
+    args: list[Any] = [first, keep_from, len(issued), len(rejected), len(redrawn), len(held)]
     args += [value for claim in issued for value in claim]
     args += [value for claim in rejected for value in claim]
     args += [value for claim in redrawn for value in claim]
+    args += [value for claim in held for value in claim]
     args += aside
     names = [keys.stock, keys.takers, keys.requests, keys.claims, keys.pending, keys.day_prefix, keys.pool, keys.meta]
     return int(lua_script("acknowledge_claims")(script.client, names, args))

@@ -21,7 +21,9 @@ def script(redis_client: redis.Redis) -> ClaimScript:
 
 def retire(script: ClaimScript) -> bytes:
     """Ask once."""
-    word: bytes = lua_script("retire_bucket")(script.client, [*script.all_keys()[:8], script.keys.pool])
+    keys = script.keys
+    names = [*script.all_keys()[:8], keys.pool, keys.risk_list, keys.risk_log]
+    word: bytes = lua_script("retire_bucket")(script.client, names)
     return word
 
 

@@ -63,6 +63,7 @@ class Tour:
         self.batches()
         self.codes()
         self.lotteries()
+        self.risk()
         self.books()
         self.findings()
         self.recalls()
@@ -198,6 +199,27 @@ class Tour:
         assert desk.end(lottery_id)["status"] in ("ending", "ended")
         assert 1 == desk.read(lottery_id)["draws"]
         self.recorder.bear(lambda: self.boss.lotteries.approve(lottery_id))
+
+    def risk(self) -> None:
+        """A policy that holds claims, what is decided of them, lists and scores."""
+        desk = self.admin.risk
+        look = {"name": "look", "dimension": "user", "measure": "claims", "window_s": 60, "threshold": 0}
+        assert 1 == desk.put_policy("tour", {"rules": [look | {"verdict": "review"}]}, if_version=0)["version"]
+        template_id = self.template(risk_policy="tour")
+        held = [self.front.claims.claim(template_id, user, "risk-form")["claim_id"] for user in ("u-7", "u-8")]
+        self.shop.settle(template_id)
+        assert set(held) == {each["claim_id"] for each in desk.reviews(state="held", template_id=template_id)}
+        assert "approved" == desk.approve(held[0])["state"]
+        assert "rejected" == desk.reject(held[1], "a farm")["state"]
+        assert 2 == len(list(desk.verdicts(template_id=template_id)))
+        assert "d/1" == desk.put_entry("block", "device", "d/1", comment="a farm")["value"]
+        assert "d/1" in [each["value"] for each in desk.entries("block")]
+        assert "d/1" == desk.delete_entry("block", "device", "d/1")["value"]
+        assert 900 == desk.put_score("u-7", 900)["score"] == desk.score("u-7")["score"]
+        assert 1 == self.front.risk.ask_scores(["u-9"])["asked"]
+        desk.put_policy("idle", {"rules": []})
+        assert desk.policy("tour") in list(desk.policies())
+        assert desk.delete_policy("idle")["version"] == next(iter(desk.policy_versions("idle")))["version"]
 
     def books(self) -> None:
         """The ledger, an adjustment, and a day's close."""

@@ -58,6 +58,9 @@ class ClaimScript:
             keys.day_prefix,
             keys.rate_prefix,
             keys.pool,
+            keys.risk_list,
+            keys.risk_prefix,
+            keys.risk_log,
         ]
 
     def claim(self, user: str = "ann", request: str = "r1", claim_id: int = 1, **changed: Any) -> list[Any]:
@@ -70,7 +73,7 @@ class ClaimScript:
         self.client.script_load(script.source)
         with self.client.pipeline(transaction=True) as pipeline:
             for args in calls:
-                pipeline.evalsha(script.sha, 11, *self.all_keys(), *args)
+                pipeline.evalsha(script.sha, 14, *self.all_keys(), *args)
             return [as_text(answer) for answer in pipeline.execute()]
 
     def entries(self) -> list[dict[str, str]]:
@@ -86,7 +89,8 @@ class ClaimScript:
 
 def arguments(user: str, request: str, claim_id: int, **changed: Any) -> list[Any]:
     """ARGV in the order of the script's header."""
-    values = {"now_ms": NOW_MS, "channel": "", "backlog_limit": 100, "rate": 0, "bell_ttl_ms": 3_000} | changed
+    values = {"now_ms": NOW_MS, "channel": "", "backlog_limit": 100, "rate": 0, "bell_ttl_ms": 3_000}
+    values |= {"device_id": "", "ip": "", "address_hash": ""} | changed
     return [claim_id, user, request, *values.values()]
 
 

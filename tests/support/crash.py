@@ -9,6 +9,7 @@ import pytest
 
 from coupon_workers.claiming import claim_batch, preheat, settlement
 from coupon_workers.lottery import draw_gate, draw_settlement, lottery_preheat
+from coupon_workers.risk import review_desk
 
 
 class Crash(BaseException):
@@ -24,6 +25,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        for module in (claim_batch, settlement, preheat, draw_gate, draw_settlement, lottery_preheat):
+        modules = (claim_batch, settlement, preheat, draw_gate, draw_settlement, lottery_preheat, review_desk)
+        for module in modules:
             patch.setattr(module, "crash_point", crash_point)
         yield

@@ -31,7 +31,7 @@ from tests.support.statement import give
 FIRST_DAY = date(2031, 3, 4)
 """A Tuesday far ahead of PostgreSQL's clock. On the Sunday after it New York's clocks leap."""
 
-LEFT_OUT = ("prune_history", "warn_of_expiry", "archive_coupons", "sweep_revocations")
+LEFT_OUT = ("prune_history", "warn_of_expiry", "archive_coupons", "sweep_revocations", "score_accounts", "sweep_risk")
 """What forgets by the age of rows that PostgreSQL's clock has dated, or has nothing to do with the books."""
 
 CENTRE_ZONES = {"CNY": 8, "USD": -5, "JPY": 9}

@@ -27,10 +27,26 @@ def test_the_three_required_fields_are_a_claim() -> None:
 
 
 def test_every_field_of_the_contract_is_read() -> None:
-    """What the gate does not need is checked and left."""
+    """What the claim comes from is for the risk policy to weigh."""
     body = FINE | {"channel": "app", "device_id": "d 1", "ip": "203.0.113.7", "address_hash": "ab12"}
 
-    assert ClaimRequest(7001, "u-1001", "order-form-8f1c", "app") == read_claim(body)
+    expected = ClaimRequest(7001, "u-1001", "order-form-8f1c", "app", "d 1", "203.0.113.7", "ab12")
+    assert expected == read_claim(body)
+
+
+@pytest.mark.parametrize(
+    ("ip", "expected"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("2001:DB8::1", "2001:db8::"),
+        ("2001:db8:0:0:ffff::1", "2001:db8::"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("no:address", "no:address"),
+    ],
+)
+def test_an_address_of_ipv6_is_its_network(ip: str, expected: str) -> None:
+    """One customer has as many of these addresses as he likes."""
+    assert expected == read_claim(FINE | {"ip": ip}).ip
 
 
 @pytest.mark.parametrize("name", ["channel", "device_id", "ip", "address_hash"])

@@ -1,0 +1,1 @@
+"""Risk control: policies, lists, scores, claims held for review, and the log of verdicts (docs/risk.md)."""

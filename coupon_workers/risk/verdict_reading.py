@@ -1,0 +1,61 @@
+"""Verdicts as they are told: which rule fired of whose claim, and when."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import text
+
+from coupon_workers.risk.policy import RiskVerdict
+from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.services import Services
+from coupon_workers.templates.field_type import Instant
+
+
+class VerdictAnswer(BaseModel):
+    """A rule that fired."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict_id: str
+    template_id: str
+    rule: str = Field(description="of the policy; or block_list, allow_list, missing_score")
+    verdict: RiskVerdict
+    shadow: bool = Field(description="only recorded")
+    at: Instant
+    claim_id: str | None = Field(description="null: the claim was refused")
+    user_id: str
+    device_id: str | None
+    ip: str | None
+    address_hash: str | None
+
+
+_CONDITIONS = {
+    "template_id": "template_id = :template_id",
+    "user_id": "user_id = :user_id",
+    "before": "verdict_id < :before",
+}
+
+
+def read_verdicts(
+    services: Services,
+    *,
+    limit: int,
+    before: int | None = None,
+    template_id: int | None = None,
+    user_id: str | None = None,
+) -> list[VerdictAnswer]:
+    """Up to ``limit`` verdicts, newest first, with numbers below ``before``. Raises ``StoreUnavailable``."""
+    given = {"before": before, "template_id": template_id, "user_id": user_id}
+    conditions = [_CONDITIONS[name] for name, value in given.items() if value is not None]
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    page = text(f"SELECT * FROM risk_verdict {where} ORDER BY verdict_id DESC LIMIT :limit")
+    with transaction(services.engine) as connection:
+        rows = connection.execute(page, given | {"limit": limit}).mappings().all()
+    return [
+        VerdictAnswer.model_validate(
+            dict(row)
+            | {"verdict_id": str(row["verdict_id"]), "template_id": str(row["template_id"])}
+            | {"claim_id": None if row["claim_id"] is None else str(row["claim_id"])}
+        )
+        for row in rows
+    ]
