@@ -12,7 +12,7 @@ from typing import Literal
 
 HOST = "127.0.0.1"
 
-Kind = Literal["claim", "claim batch", "order pair", "wallet"]
+Kind = Literal["claim", "claim batch", "order pair", "wallet", "claim center"]
 Chain = tuple[bytes, ...]
 
 
@@ -20,7 +20,7 @@ Chain = tuple[bytes, ...]
 class LoadSpec:
     """``kind`` says what is asked; ``claims_each`` claims a request of a batch. ``mark`` keeps the users and requests
     of loads apart; coupons of an order pair are numbered from ``first_coupon``; wallets are those of ``users``,
-    one after the other and again (0: of another one each time). Asking ends after ``seconds``, or ``most`` chains.
+    one after the other and again (0: of another one each time); a claim centre is asked for ``offers``. Asking ends after ``seconds``, or ``most`` chains.
     """
 
     kind: Kind
@@ -34,6 +34,7 @@ class LoadSpec:
     claims_each: int = 1
     first_coupon: int = 0
     users: int = 0
+    offers: int = 0
 
 
 def chains(spec: LoadSpec) -> Iterator[Chain]:
@@ -86,11 +87,17 @@ def _wallet(spec: LoadSpec, number: int) -> Chain:
     return (_get(spec, f"/v1/users/{user_of(spec.mark, user)}/coupons"),)
 
 
+def _claim_center(spec: LoadSpec, number: int) -> Chain:
+    user = user_of(spec.mark, number)
+    return (_get(spec, f"/v1/claim-center?user_id={user}&channel=app&limit={spec.offers}"),)
+
+
 _MAKERS: dict[Kind, Callable[[LoadSpec, int], Chain]] = {
     "claim": _claim,
     "claim batch": _claim_batch,
     "order pair": _order_pair,
     "wallet": _wallet,
+    "claim center": _claim_center,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench import (
     claim_batch_row,
+    claim_center_row,
     claim_view_row,
     drain_row,
     durable_latency_row,
@@ -26,6 +27,7 @@ ROWS: dict[str, Row] = {
         outstanding_row,
         order_pair_row,
         wallet_row,
+        claim_center_row,
         fanout_row,
         expiry_row,
         reconciliation_row,

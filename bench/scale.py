@@ -15,7 +15,7 @@ class Scale:
     ``outstanding_claims`` more are claimed from. ``few_users`` and ``many_users`` are the audiences of campaigns;
     ``beside_rate`` claims a second come beside one of ``beside_users``, which must last longer. ``expired_coupons`` are
     ended at one go, ``expired_beside`` while claims come. ``reconciled_coupons`` are compared with all that belongs to
-    them.
+    them. ``many_offers`` templates are in the claim centre.
     """
 
     rounds: int = 5
@@ -36,6 +36,7 @@ class Scale:
     expired_coupons: int = 100_000
     expired_beside: int = 400_000
     reconciled_coupons: int = 300_000
+    many_offers: int = 200
 
 
 NORMAL = Scale()
@@ -56,6 +57,7 @@ QUICK = Scale(
     expired_coupons=20_000,
     expired_beside=60_000,
     reconciled_coupons=50_000,
+    many_offers=60,
 )
 """Shows that everything works; the numbers say little."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from flask_openapi3 import OpenAPI
 
 from coupon_workers.access.key_ring import KeyRing
+from coupon_workers.claiming.claim_center import ClaimCenter
 from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
+from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
-from coupon_workers.wallet.kept_wallets import KeptWallets
 from web import (
     approvals_api,
     audit_api,
@@ -87,10 +88,9 @@ def create_app(services: Services) -> OpenAPI:
     # An address is right or wrong: a redirect to another spelling would lose the body and the key of a careless client.
     app.url_map.merge_slashes = False
     queues = BrokerQueues(services.settings)
-    attach(
-        app,
-        Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), KeptWallets(services.lean)),
-    )
+    pages = KeptPages(services.lean, services.redis)
+    center = ClaimCenter(services, pages)
+    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), pages, center))
     app.register_blueprint(reader.pages)
     app.register_blueprint(console)
     if services.settings.shop:

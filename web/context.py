@@ -9,10 +9,11 @@ from flask import Flask, current_app, request
 
 from coupon_workers.access.key_ring import KeyRing
 from coupon_workers.access.principal import Principal
+from coupon_workers.claiming.claim_center import ClaimCenter
 from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
+from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
-from coupon_workers.wallet.kept_wallets import KeptWallets
 
 EXTENSION = "coupon_workers"
 
@@ -32,7 +33,8 @@ class Web:
     keys: KeyRing
     queues: BrokerQueues
     health: HealthCheck
-    wallets: KeptWallets
+    pages: KeptPages
+    center: ClaimCenter
     waits: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(MOST_WAITS))
 
 

@@ -111,9 +111,7 @@ def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
     user_id = _user(path.user_id)
     if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
-        return Response(
-            first_page_json(services(), user_id, web_of_app().wallets.look), content_type="application/json"
-        )
+        return Response(first_page_json(services(), web_of_app().pages, user_id), content_type="application/json")
     before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
     expiring: datetime | None = query.expiring_before
     coupons = read_wallet(

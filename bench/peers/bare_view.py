@@ -3,7 +3,7 @@
     python -m bench.peers.bare_view
 
 It parses the JSON of a claim and answers 202 with the shape of our answer; and it answers a wallet of three coupons
-that it has at hand. It checks no key, validates nothing, asks
+and a claim centre of any size that it has at hand. It checks no key, validates nothing, asks
 no Redis, logs nothing. It is served by the very function that serves our front, with the same settings: the same
 Granian, processes, threads, backlog and time-outs.
 """
@@ -66,6 +66,30 @@ _WALLET = {
 def get_wallet(user_id: str) -> dict[str, Any]:
     """Three coupons that it has at hand, as JSON."""
     return _WALLET
+
+
+_OFFER = {
+    "template_id": "653247040368672767",
+    "name": "Bench",
+    "type": "amount_off",
+    "currency": "CNY",
+    "amount": 2_000,
+    "percent_off": None,
+    "max_discount": None,
+    "threshold": 10_000,
+    "starts_at": "2026-11-11T00:00:00.123456Z",
+    "ends_at": "2026-11-12T00:00:00.123456Z",
+    "state": "claimable",
+    "claimed": 0,
+    "remaining": 50_000_000,
+}
+
+
+@app.get("/v1/claim-center")
+def get_claim_center() -> dict[str, Any]:
+    """So many offers as are asked for, as JSON."""
+    items = [_OFFER] * int(request.args["limit"])
+    return {"items": items, "next_cursor": None, "server_time": "2026-11-11T00:00:00.123456Z"}
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from coupon_workers.claiming.gate_rules import GateRules, read_gate_rules
 from coupon_workers.claiming.gate_step import steps_counted
 from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys, bucket_of
+from coupon_workers.claiming.offer_list import forget_offers
 from coupon_workers.claiming.settlement import drain
 from coupon_workers.claiming.turn import settle_lock
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
@@ -95,7 +96,9 @@ def preheat_template(services: Services, template_id: int, *, wait: bool = True)
         if rules is None:
             _explain_absence(connection, template_id)
             raise AssertionError("unreachable")
-    return sum(_preheat_bucket(services, template_id, bucket, wait) for bucket in range(rules.bucket_count))
+    loaded = sum(_preheat_bucket(services, template_id, bucket, wait) for bucket in range(rules.bucket_count))
+    forget_offers(services)
+    return loaded
 
 
 def _explain_absence(connection: Connection, template_id: int) -> None:

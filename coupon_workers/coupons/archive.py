@@ -20,6 +20,7 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import LEAST_ARCHIVE_DAYS
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import archive_coupons as archive_coupons_task
+from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 
 CHUNK = 1_000
 """Coupons looked at in one transaction: some hundredths of a second, on coupons that nobody changes any more."""
@@ -52,8 +53,7 @@ def archive_coupons(services: Services, now: datetime, *, turn_s: float = TURN_S
 
     Safe at any time, by any number of workers, and to be broken off: each chunk is a transaction, in which coupons,
     history and counters move together. A template that another has in hand is left to it. When the turn is over a
-    follow-up message goes out. Kept pages of wallets may show a moved coupon for the seconds they live. Raises
-    ``StoreUnavailable``; the chunks before then are done.
+    follow-up message goes out. Raises ``StoreUnavailable``; the chunks before then are done.
     """
     if not services.settings.archive_after_days:
         return 0
@@ -98,6 +98,7 @@ def _move_chunk(services: Services, named: Named) -> _Chunk | None:
         _note(connection, named, found.last, oldest, through=through)
         crash_point("archive.before_commit")
     crash_point("archive.after_commit")
+    forget_stale_wallets(services, found.users)
     return _Chunk(found.moved, through)
 
 

@@ -100,7 +100,8 @@ MOVE = text(f"""
                         WHEN updated_at > :before THEN updated_at END) AS oldest_left
           FROM page
     )
-    SELECT looked_at, last, moved, CASE WHEN moved < old THEN :before ELSE oldest_left END AS oldest_left
+    SELECT looked_at, last, moved, CASE WHEN moved < old THEN :before ELSE oldest_left END AS oldest_left,
+           ARRAY(SELECT DISTINCT user_id FROM moved) AS users
       FROM found CROSS JOIN counts
 """)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from coupon_workers.errors import StoreUnavailable
+from coupon_workers.runtime.kept_page import KEEP_MS
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.wallet.kept_wallets import forget_kept_wallet
-from coupon_workers.wallet.wallet_cache import KEEP_MS, forget_wallets
+from coupon_workers.wallet.wallet_cache import forget_kept_wallet, forget_wallets
 
 _log = get_logger(__name__)
 

@@ -1,31 +1,15 @@
-"""The first page of a wallet, kept in Redis for a short while and forgotten with every change.
-
-Filling is leased: who finds nothing puts a token there, reads the database, and stores the page only if the token is
-still there. A change in between takes the token away, so that a page read before it is never stored after it; and
-one reader at a time fills.
-"""
+"""Forgetting kept wallets: every change of a coupon forgets its owner's page (``runtime/kept_page.py``)."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection
-from typing import cast
 
 import redis
 from redis.exceptions import RedisError
 
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.runtime.lua_script import lua_script
+from coupon_workers.runtime.lean_redis import LeanThreads, pack
 from coupon_workers.wallet.wallet_key import wallet_key, wallet_keys
-
-KEEP_MS = 30_000
-FILL_MS = 2_000
-"""Longest time one reader may take to fill before another may try."""
-
-_TOKEN = b"filling "
-
-Look = tuple[bytes | None, str | None]
-"""A kept page, or the token to fill it with; both None: another reader is filling it, or Redis is away."""
 
 
 def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
@@ -39,34 +23,13 @@ def forget_wallets(client: redis.Redis, user_ids: Collection[str]) -> None:
         raise StoreUnavailable("Redis", str(error)) from error
 
 
-def kept_wallet(client: redis.Redis, user_id: str) -> Look:
-    """The kept page, or None and a token to fill it with; None and None when another reader is filling it.
-
-    Redis being away is the same as nothing kept: the wallet is read from the database.
-    """
-    token = new_token()
+def forget_kept_wallet(lean: LeanThreads, user_id: str) -> None:
+    """As ``forget_wallets``, of one user: every change of an order forgets, so this goes over a lean connection."""
+    command = [pack("UNLINK", wallet_key(user_id))]
     try:
-        page = cast(bytes | None, client.set(wallet_key(user_id), token, px=FILL_MS, nx=True, get=True))
-    except RedisError:
-        return None, None
-    return what_is_kept(page, token)
-
-
-def new_token() -> str:
-    """What stands for a page while its reader fills it."""
-    return (_TOKEN + secrets.token_hex(8).encode()).decode()
-
-
-def what_is_kept(page: bytes | None, token: str) -> Look:
-    """What the value that was found means to a reader who would have put ``token`` there."""
-    if page is None:
-        return None, token
-    return (None, None) if page.startswith(_TOKEN) else (page, None)
-
-
-def keep_wallet(client: redis.Redis, user_id: str, token: str, page: bytes) -> None:
-    """Keep ``page`` if nothing has changed since ``token`` was given."""
-    try:
-        lua_script("fill_wallet")(client, [wallet_key(user_id)], [token, page, KEEP_MS])
+        [answer] = lean.ask(command)
     except StoreUnavailable:
-        return
+        # The connection may have been left over from a server that was started anew since.
+        [answer] = lean.ask(command)
+    if not isinstance(answer, int):
+        raise StoreUnavailable("Redis", str(answer))

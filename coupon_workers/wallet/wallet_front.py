@@ -7,14 +7,15 @@ sent as it is, unread.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from coupon_workers.runtime.clock import to_ms
+from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.wallet import Coupon, read_wallet
-from coupon_workers.wallet.wallet_cache import Look, keep_wallet, kept_wallet
+from coupon_workers.wallet.wallet_key import wallet_key
 
 FIRST_PAGE = 50
 """The page that is kept: the default limit of a list (API.md, Conventions)."""
@@ -25,22 +26,22 @@ NEVER_MS = 2**62
 
 def first_page(services: Services, user_id: str) -> dict[str, Any]:
     """The newest coupons as ``{"items", "next_cursor"}``. Raises ``StoreUnavailable`` when neither store answers."""
-    page: dict[str, Any] = json.loads(first_page_json(services, user_id))
+    pages = KeptPages(services.lean, services.redis)
+    page: dict[str, Any] = json.loads(first_page_json(services, pages, user_id))
     return page
 
 
-def first_page_json(services: Services, user_id: str, look: Callable[[str], Look] | None = None) -> bytes:
-    """As ``first_page``, as JSON in UTF-8. ``look``: a quicker way to what is kept."""
-    kept, token = kept_wallet(services.redis, user_id) if look is None else look(user_id)
-    if kept is not None:
-        until_ms, _, page = kept.partition(b" ")
-        now = services.clock()
-        return page if to_ms(now) < int(until_ms) else _at(now, page)
+def first_page_json(services: Services, pages: KeptPages, user_id: str) -> bytes:
+    """As ``first_page``, as JSON in UTF-8."""
+    until_ms, _, page = pages.get(wallet_key(user_id), lambda: _read(services, user_id)).partition(b" ")
+    now = services.clock()
+    return page if to_ms(now) < int(until_ms) else _at(now, page)
+
+
+def _read(services: Services, user_id: str) -> bytes:
     wallet = read_wallet(services, user_id, limit=FIRST_PAGE)
     page = _json({"items": wallet.items, "next_cursor": wallet.next_cursor})
-    if token is not None:
-        keep_wallet(services.redis, user_id, token, b"%d %b" % (_until_ms(wallet.items), page))
-    return page
+    return b"%d %b" % (_until_ms(wallet.items), page)
 
 
 def _at(now: datetime, page: bytes) -> bytes:

@@ -38,6 +38,7 @@ TINY = Scale(
     expired_coupons=2_500,
     expired_beside=3_000,
     reconciled_coupons=2_000,
+    many_offers=25,
 )
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from sqlalchemy import event
 
-from coupon_workers.claiming.claim_center import Offer, offers_for
+from coupon_workers.claiming import offer_list
+from coupon_workers.claiming.claim_center import ClaimCenter, Offer
+from coupon_workers.claiming.offer_list import forget_offers
+from coupon_workers.runtime.kept_page import KeptPages
+from coupon_workers.runtime.lean_redis import lean_threads
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import pause_template
 from tests.support.sale import Sale, open_sale
@@ -24,7 +35,12 @@ def sale(services: Services) -> Sale:
 
 def offers(services: Services, user: str = "ann", channel: str | None = None) -> list[Offer]:
     """The first page."""
-    return offers_for(services, user, channel, limit=50, before=FIRST)
+    return center_of(services).offers_for(user, channel, limit=50, before=FIRST).offers
+
+
+def center_of(services: Services) -> ClaimCenter:
+    """The claim centre of a front that has just been started."""
+    return ClaimCenter(services, KeptPages(services.lean, services.redis))
 
 
 def only(services: Services, user: str = "ann") -> tuple[str, int, int | None]:
@@ -47,6 +63,7 @@ def test_a_user_at_his_daily_limit_has_reached_it_until_tomorrow(sale: Sale) -> 
 
     tomorrow = sale.services.clock() + timedelta(hours=23, minutes=59)
     change_template(sale.services.engine, sale.template_id, claim_end=tomorrow + timedelta(days=2))
+    forget_offers(sale.services)
     later = replace(sale.services, clock=lambda: tomorrow + timedelta(days=1))
     assert ("claimable", 1, 2) == only(later)
 
@@ -122,7 +139,108 @@ def test_pages_follow_one_another_newer_first(services: Services) -> None:
     for number in range(1, 6):
         insert_template(services.engine, template_id=number)
 
-    first = offers_for(services, "ann", None, limit=2, before=FIRST)
-    second = offers_for(services, "ann", None, limit=2, before=4)
+    center = center_of(services)
+    pages = [center.offers_for("ann", None, limit=2, before=before) for before in (FIRST, 4, 2)]
 
-    assert [[5, 4], [3, 2]] == [[offer.template["template_id"] for offer in page] for page in (first, second)]
+    assert [[5, 4], [3, 2], [1]] == [[offer.template["template_id"] for offer in page.offers] for page in pages]
+    assert [True, True, False] == [page.has_more for page in pages]
+
+
+@contextmanager
+def list_reads(services: Services) -> Iterator[list[str]]:
+    """The statements by which the list is read from the database meanwhile."""
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, sql: str, *rest: Any) -> None:
+        if "claim_end > " in sql:
+            seen.append(sql)
+
+    event.listen(services.engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(services.engine, "before_cursor_execute", note)
+
+
+def test_readers_of_several_fronts_read_the_list_once(services: Services) -> None:
+    """And once again for each life of it, on a machine that takes so long."""
+    open_sale(services)
+    fronts = [center_of(services) for _ in range(3)]
+    began_s = time.monotonic()
+    with list_reads(services) as read, ThreadPoolExecutor(24) as threads:
+        found = threads.map(
+            lambda number: fronts[number % 3].offers_for(f"u{number}", None, limit=50, before=FIRST), range(600)
+        )
+        assert {"claimable"} == {center.offers[0].state for center in found}
+
+    assert 1 <= len(read) <= 2 + time.monotonic() - began_s
+
+
+def test_a_front_that_has_the_list_sees_a_change_at_once(services: Services) -> None:
+    """Though it has the list at hand: the one that Redis keeps is another, or none."""
+    sale, center = open_sale(services), center_of(services)
+    for _ in range(2):
+        assert 1 == len(center.offers_for("ann", None, limit=50, before=FIRST).offers)
+    pause_template(services, sale.template_id)
+
+    assert [] == center.offers_for("ann", None, limit=50, before=FIRST).offers
+
+
+def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(services: Services) -> None:
+    """The list runs out."""
+    sale, center = open_sale(services), center_of(services)
+    center.offers_for("ann", None, limit=50, before=FIRST)
+    change_template(services.engine, sale.template_id, status="paused")
+    began_s = time.monotonic()
+
+    while center.offers_for("ann", None, limit=50, before=FIRST).offers:
+        assert time.monotonic() - began_s < 1
+
+
+def test_without_redis_the_database_tells_all_of_it(sale: Sale) -> None:
+    """What is settled of the user, the day's too, and the units that its books have free."""
+    sale.claim("ann")
+    sale.claim("bob")
+    sale.drain()
+    away = sale.services.settings.model_copy(update={"redis_url": SecretStr("unix:///nowhere.sock")})
+    services = replace(sale.services, lean=lean_threads(away))
+    center = center_of(services)
+
+    assert [("limit_reached", 1, 1), ("claimable", 0, 1)] == [only(services, user) for user in ("ann", "eve")]
+    assert 1 == len(center.offers_for("ann", None, limit=50, before=FIRST).offers)
+
+
+def test_a_cold_gate_leaves_the_users_counts_to_the_database(sale: Sale) -> None:
+    """Redis was flushed: what he has is not forgotten, and nothing is sold out."""
+    sale.claim("ann")
+    sale.drain()
+    center = center_of(sale.services)
+    before = center.offers_for("ann", None, limit=50, before=FIRST).offers[0]
+    sale.services.redis.flushall()
+    after = center.offers_for("ann", None, limit=50, before=FIRST).offers[0]
+
+    assert [("limit_reached", 1, 2), ("limit_reached", 1, None)] == [
+        (offer.state, offer.claimed, offer.remaining) for offer in (before, after)
+    ]
+
+
+def test_what_the_list_has_no_room_for_is_read_page_by_page(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is bounded: of many templates it holds the newest."""
+    monkeypatch.setattr(offer_list, "MOST_LISTED", 3)
+    for number in range(1, 8):
+        insert_template(services.engine, template_id=number, channels_claim=["app"] if number % 2 else ["h5"])
+    center = center_of(services)
+
+    def walk(channel: str | None, limit: int) -> list[int]:
+        seen, before = [], FIRST
+        while True:
+            page = center.offers_for("ann", channel, limit=limit, before=before)
+            seen += [offer.listed.template_id for offer in page.offers]
+            if not page.has_more:
+                return seen
+            before = seen[-1]
+
+    for limit in (1, 2, 3, 4, 7, 50):
+        assert [7, 6, 5, 4, 3, 2, 1] == walk(None, limit)
+        assert [7, 5, 3, 1] == walk("app", limit)
+        assert [6, 4, 2] == walk("h5", limit)

@@ -1,0 +1,21 @@
+--[[
+keep_page: keep a page for as long as its reader's token would have lived, unless what it shows has changed since.
+
+KEYS
+  1 page  string  the page, or the token of whoever is filling it
+
+ARGV
+  1 token  what the reader put there before he read
+  2 page   bytes to keep; "" when the reader has failed: another may try at once
+
+Returns KEPT, LEFT when there was no page to keep, or CHANGED when the token is gone.
+]]
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  return 'CHANGED'
+end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+  return 'LEFT'
+end
+redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+return 'KEPT'

@@ -1,0 +1,146 @@
+"""Whatever changes a coupon, its owner's wallet shows it: at once when Redis hears of it, within a second if not."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from coupon_workers.claiming import settlement
+from coupon_workers.orders import order_desk
+from coupon_workers.wallet.wallet import read_wallet
+from coupon_workers.wallet.wallet_key import wallet_key
+from tests.support.crash import Crash
+from tests.support.http_shop import Shop
+from tests.support.wallet_change import CHANGES, NOT_FORGOTTEN, Change, Wallets
+
+USERS = ("ann", "bob")
+
+Shown = list[list[dict[str, Any]]]
+
+
+@pytest.fixture
+def wallets(shop: Shop) -> Wallets:
+    """Ann's and Bob's."""
+    return Wallets(shop)
+
+
+def shown(wallets: Wallets) -> Shown:
+    """What the storefront is answered."""
+    return [wallets.shop.front.wallet(user).ok()["items"] for user in USERS]
+
+
+def true(wallets: Wallets) -> Shown:
+    """What the database says."""
+    return [read_wallet(wallets.services, user, limit=50).items for user in USERS]
+
+
+def changed(wallets: Wallets, change: Change) -> tuple[Shown, Shown]:
+    """What was shown before a change and after it, both times from pages that may be kept."""
+    change.before(wallets)
+    shown(wallets)
+    before = shown(wallets)
+    change.change(wallets)
+    return before, shown(wallets)
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES.keys() - NOT_FORGOTTEN))
+def test_a_change_is_seen_at_once(wallets: Wallets, name: str) -> None:
+    """By everybody whose wallet it changes: whoever makes it forgets their kept pages."""
+    before, after = changed(wallets, CHANGES[name])
+
+    assert before != after
+    assert true(wallets) == after
+
+
+def _kept(wallets: Wallets) -> dict[str, tuple[Any, int]]:
+    client: Any = wallets.services.redis
+    return {
+        user: (client.get(wallet_key(user)), client.pexpiretime(wallet_key(user)))
+        for user in USERS
+        if client.exists(wallet_key(user))
+    }
+
+
+def _seen_after_s(wallets: Wallets) -> float:
+    """How long from now on the wallets go on showing what is not so."""
+    truth, began_s = true(wallets), time.monotonic()
+    while shown(wallets) != truth:
+        pass
+    return time.monotonic() - began_s
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(wallets: Wallets, name: str) -> None:
+    """The pages are put back as they were, to the millisecond of their end: as though nobody had forgotten them, or
+    Redis had lost its last second."""
+    CHANGES[name].before(wallets)
+    shown(wallets)
+    before = shown(wallets)
+    kept = _kept(wallets)
+    CHANGES[name].change(wallets)
+    for user, (page, ends_at_ms) in kept.items():
+        wallets.services.redis.set(wallet_key(user), page, pxat=ends_at_ms)
+
+    assert _seen_after_s(wallets) < 1
+    assert before != shown(wallets)
+
+
+@pytest.mark.parametrize(
+    ("module", "point", "name"),
+    [
+        (order_desk, "order.after_commit", "a coupon is locked"),
+        (settlement, "settle.after_commit", "a claim is settled"),
+    ],
+)
+def test_a_process_killed_before_it_forgets_leaves_nothing_stale(
+    wallets: Wallets, monkeypatch: pytest.MonkeyPatch, module: Any, point: str, name: str
+) -> None:
+    """It has committed, and nobody else knows."""
+
+    def crash_point(passed: str) -> None:
+        if passed == point:
+            raise Crash(passed)
+
+    CHANGES[name].before(wallets)
+    before = shown(wallets)
+    monkeypatch.setattr(module, "crash_point", crash_point)
+    with pytest.raises(Crash):
+        CHANGES[name].change(wallets)
+
+    assert before != true(wallets)
+    assert _seen_after_s(wallets) < 1
+
+
+def test_a_flushed_redis_changes_nothing(wallets: Wallets) -> None:
+    """The wallets are read again."""
+    before = shown(wallets)
+    wallets.services.redis.flushall()
+
+    assert before == shown(wallets) == true(wallets)
+
+
+def wallet_reads(engine: Engine) -> int:
+    """How often the pool's connections, all idle, have been asked for a page of a wallet, by the server's count."""
+    counted = text(
+        "SELECT coalesce(sum(generic_plans + custom_plans), 0) FROM pg_prepared_statements WHERE name = :name"
+    )
+    with ExitStack() as held:
+        idle = [held.enter_context(engine.connect()) for _ in range(engine.pool.checkedin())]  # type: ignore[attr-defined]
+        return sum(int(each.scalar(counted, {"name": "wallet_page"}) or 0) for each in idle)
+
+
+def test_a_thousand_readers_of_a_cold_wallet_ask_the_database_once(wallets: Wallets) -> None:
+    """Or once for each life of a page, on a machine on which a thousand answers take longer than that."""
+    wallets.shop.front.wallet("bob").ok()  # connections are made, and what describes the answers is read
+    before, began_s = wallet_reads(wallets.services.engine), time.monotonic()
+    with ThreadPoolExecutor(32) as threads:
+        answers = list(threads.map(lambda _: wallets.shop.front.wallet("ann").body, range(1_000)))
+    took_s = time.monotonic() - began_s
+
+    assert 1 == len(set(answers))
+    assert 1 <= wallet_reads(wallets.services.engine) - before <= 2 + took_s
