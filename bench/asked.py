@@ -20,7 +20,8 @@ Chain = tuple[bytes, ...]
 class LoadSpec:
     """``kind`` says what is asked; ``claims_each`` claims a request of a batch. ``mark`` keeps the users and requests
     of loads apart; coupons of an order pair are numbered from ``first_coupon``; wallets are those of ``users``,
-    one after the other and again (0: of another one each time); a claim centre is asked for ``offers``. Asking ends after ``seconds``, or ``most`` chains.
+    one after the other and again (0: of another one each time); a claim centre is asked for ``offers``. Asking ends
+    after ``seconds``, or ``most`` chains.
     """
 
     kind: Kind
