@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from coupon_workers.claiming.listed_template import ListedTemplate
+from coupon_workers.claiming.listed_template import ListedTemplate, UserWord
 from coupon_workers.claiming.offer_list import OfferList, OfferLists, read_older
 from coupon_workers.claiming.user_taking import Taking, takings_from, takings_in_database
 from coupon_workers.errors import StoreUnavailable
@@ -101,7 +101,8 @@ class ClaimCenter:
         return found + older
 
     def _ask(self, wish: _Wish, templates: Sequence[ListedTemplate], first: list[bytes]) -> list[Any]:
-        asked = first + [word for each in templates[: wish.limit] for word in each.questions(wish.user_id, wish.now)]
+        user = UserWord(wish.user_id)
+        asked = first + [word for each in templates[: wish.limit] for word in each.questions(user, wish.now)]
         if not asked:
             return []
         try:

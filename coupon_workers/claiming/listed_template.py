@@ -18,28 +18,45 @@ Row = dict[str, Any]
 _INSTANTS = ("claim_start", "claim_end")
 
 
+class UserWord:
+    """A user, and the last word of every question about him, as it goes over the wire."""
+
+    __slots__ = ("packed", "user_id")
+
+    def __init__(self, user_id: str) -> None:
+        self.user_id = user_id
+        self.packed = _word(user_id)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedTemplate:
-    """``row``: its columns. ``ask_stock``: the question for generation and stock of its first bucket, packed once."""
+    """``row``: its columns. Of its first bucket ``ask_stock`` is the question for generation and stock, and
+    ``ask_taker`` the beginning of the one for a user's count: packed once for all users."""
 
     template_id: int
     row: Row
     channels: frozenset[str]
     ask_stock: bytes
+    ask_taker: bytes
 
     def is_on(self, channel: str | None, now: datetime) -> bool:
         """Whether it is shown on the channel at this moment."""
         return bool(now < self.row["claim_end"]) and (channel is None or not self.channels or channel in self.channels)
 
-    def questions(self, user_id: str, now: datetime) -> list[bytes]:
+    def questions(self, user: UserWord, now: datetime) -> list[bytes]:
         """What the gate is asked: generation and stock, the user's count, and the count of his day where it matters."""
-        bucket = bucket_of(user_id, self.row["bucket_count"])
-        keys = BucketKeys(self.template_id, bucket)
-        asked = [self.ask_stock if bucket == 0 else _ask_stock(keys), pack("HGET", keys.takers, user_id)]
+        if self.row["bucket_count"] == 1:
+            asked = [self.ask_stock, self.ask_taker + user.packed]
+        else:
+            keys = self._keys_of(user)
+            asked = [_ask_stock(keys), _ask_taker(keys) + user.packed]
         if self.counts_days:
-            day = f"{keys.day_prefix}{local_day_number(now, self.row['timezone'])}"
-            asked.append(pack("HGET", day, user_id))
+            day = f"{self._keys_of(user).day_prefix}{local_day_number(now, self.row['timezone'])}"
+            asked.append(pack("HGET", day, user.user_id))
         return asked
+
+    def _keys_of(self, user: UserWord) -> BucketKeys:
+        return BucketKeys(self.template_id, bucket_of(user.user_id, self.row["bucket_count"]))
 
     @property
     def counts_days(self) -> bool:
@@ -50,7 +67,8 @@ class ListedTemplate:
 def listed(row: Row) -> ListedTemplate:
     """The template of a row of the database."""
     template_id = row["template_id"]
-    return ListedTemplate(template_id, row, frozenset(row["channels_claim"]), _ask_stock(BucketKeys(template_id)))
+    keys = BucketKeys(template_id)
+    return ListedTemplate(template_id, row, frozenset(row["channels_claim"]), _ask_stock(keys), _ask_taker(keys))
 
 
 def list_as_json(rows: Sequence[Row], *, is_whole: bool) -> bytes:
@@ -68,3 +86,13 @@ def list_of(page: bytes) -> tuple[tuple[ListedTemplate, ...], bool]:
 
 def _ask_stock(keys: BucketKeys) -> bytes:
     return pack("MGET", keys.generation, keys.stock)
+
+
+def _ask_taker(keys: BucketKeys) -> bytes:
+    """``HGET`` of the takers, but for its last word."""
+    return b"*3\r\n" + _word("HGET") + _word(keys.takers)
+
+
+def _word(text: str) -> bytes:
+    raw = text.encode()
+    return b"$%d\r\n%b\r\n" % (len(raw), raw)

@@ -66,12 +66,15 @@ def _kept(wallets: Wallets) -> dict[str, tuple[Any, int]]:
     }
 
 
-def _seen_after_s(wallets: Wallets) -> float:
-    """How long from now on the wallets go on showing what is not so."""
+def _last_wrong_s(wallets: Wallets) -> float:
+    """How long from now on somebody may ask and still be shown what is not so."""
     truth, began_s = true(wallets), time.monotonic()
-    while shown(wallets) != truth:
-        pass
-    return time.monotonic() - began_s
+    asked_s = began_s
+    while True:
+        asking_s = time.monotonic()
+        if shown(wallets) == truth:
+            return asked_s - began_s
+        asked_s = asking_s
 
 
 @pytest.mark.parametrize("name", sorted(CHANGES))
@@ -86,7 +89,7 @@ def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(wallets: 
     for user, (page, ends_at_ms) in kept.items():
         wallets.services.redis.set(wallet_key(user), page, pxat=ends_at_ms)
 
-    assert _seen_after_s(wallets) < 1
+    assert _last_wrong_s(wallets) < 1
     assert before != shown(wallets)
 
 
@@ -113,7 +116,7 @@ def test_a_process_killed_before_it_forgets_leaves_nothing_stale(
         CHANGES[name].change(wallets)
 
     assert before != true(wallets)
-    assert _seen_after_s(wallets) < 1
+    assert _last_wrong_s(wallets) < 1
 
 
 def test_a_flushed_redis_changes_nothing(wallets: Wallets) -> None:
@@ -135,12 +138,11 @@ def wallet_reads(engine: Engine) -> int:
 
 
 def test_a_thousand_readers_of_a_cold_wallet_ask_the_database_once(wallets: Wallets) -> None:
-    """Or once for each life of a page, on a machine on which a thousand answers take longer than that."""
+    """Or once for each life of a page, and when a machine is so busy that a reader is waited for in vain."""
     wallets.shop.front.wallet("bob").ok()  # connections are made, and what describes the answers is read
-    before, began_s = wallet_reads(wallets.services.engine), time.monotonic()
-    with ThreadPoolExecutor(32) as threads:
+    before = wallet_reads(wallets.services.engine)
+    with ThreadPoolExecutor(16) as threads:
         answers = list(threads.map(lambda _: wallets.shop.front.wallet("ann").body, range(1_000)))
-    took_s = time.monotonic() - began_s
 
     assert 1 == len(set(answers))
-    assert 1 <= wallet_reads(wallets.services.engine) - before <= 2 + took_s
+    assert 1 <= wallet_reads(wallets.services.engine) - before <= 20

@@ -17,6 +17,7 @@ from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from coupon_workers.runtime.services import Services
 from tests.support.batch_worker import work
 from tests.support.http_shop import Shop
+from tests.support.lottery import coupon_prize, open_lottery
 from tests.support.order_http import OrderCentre
 from tests.support.reconciling import ReconDesk
 
@@ -32,6 +33,7 @@ class Wallets:
         self.template_id = shop.desk.open(transferable=True, restock_on_revoke=True, total_quantity=50)
         self.coupon_no = shop.front.claimed(self.template_id, "ann", "first")
         self.code = ""
+        self.settle_draws: Callable[[], int] = lambda: 0
         self.settle()
 
     @property
@@ -112,6 +114,12 @@ def _exchange(wallets: Wallets) -> None:
     wallets.shop.front.ask("POST", "/v1/codes/exchange", body).ok()
 
 
+def _draw(wallets: Wallets) -> None:
+    fair = open_lottery(wallets.services, [coupon_prize(int(wallets.template_id), 5)])
+    fair.draw_each(["bob"])
+    wallets.settle_draws = fair.drain
+
+
 def _give(wallets: Wallets) -> None:
     wallets.shop.front.ask("POST", wallets.of_ann("transfer"), {"to_user_id": "bob"}).ok(201)
 
@@ -147,6 +155,7 @@ CHANGES = {
     "a claim is settled": Change(Wallets.settle, _claim),
     "a batch is issued": Change(_issue, _stage),
     "a code is exchanged": Change(_exchange, _order_codes),
+    "a coupon is won": Change(lambda wallets: wallets.settle_draws(), _draw),
     "a coupon is given away": Change(_give),
     "a coupon is locked": Change(_lock),
     "a lock is redeemed": Change(_redeem, _lock),
