@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from flask import redirect, request, url_for
 
-from coupon_workers.claiming.claim_center import offers_for
 from coupon_workers.claiming.claim_request import read_claim, user_id_problem
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.codes.exchange import Exchange, exchange_code
@@ -17,7 +16,7 @@ from web.auth import open_to_all
 from web.claim_answer import REFUSALS
 from web.claim_front import claim_front
 from web.console.language import gettext
-from web.context import services
+from web.context import services, web_of_app
 from web.path_id import path_id
 from web.shop.blueprint import page, shop
 from web.shop.goods import CHANNEL, GOODS
@@ -56,7 +55,7 @@ def front() -> Any:
     refused = request.args.get("refused")
     return page(
         "front.html",
-        offers=offers_for(services(), user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID),
+        offers=web_of_app().center.offers_for(user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID).offers,
         coupons=read_wallet(services(), user(), limit=SHOWN).items,
         claim=_claim(claim_id) if claim_id else None,
         claim_id=claim_id,
