@@ -63,7 +63,7 @@ def test_a_file_becomes_a_batch_and_its_page_adds_up(shop: Shop, zoe: Visitor, d
 
     moving = zoe.get(f"/data/batches/{batch_no}").get_json()
     assert 303 == made.status_code
-    assert ("done", True, "100%") == (moving["status"], moving["over"], moving["texts"]["percent"])
+    assert ("done", True, "100%") == (moving["stands"].strip(), moving["over"], moving["texts"]["percent"])
     assert ("2", "1", "1", "4") == tuple(moving["texts"][name] for name in ("issued", "duplicate", "invalid", "rows"))
     assert 100 == sum(part["width"] for part in moving["parts"].values())
     page = zoe.page(f"/batches/{batch_no}")
