@@ -14,6 +14,7 @@ from coupon_workers.finance import daily_close
 from coupon_workers.finance.adjustment import Adjustment, book_adjustment
 from coupon_workers.finance.business_day import read_day
 from coupon_workers.finance.close_csv import close_csv
+from coupon_workers.finance.close_list import ClosedDay, read_closes
 from coupon_workers.finance.close_reading import DayClose, read_close
 from coupon_workers.finance.ledger_reading import LedgerAnswer, Position, read_ledger
 from coupon_workers.orders.order import UserId
@@ -56,6 +57,13 @@ class LedgerPage(BaseModel):
     next_cursor: str | None
 
 
+class DayPage(BaseModel):
+    """Closed days: the latest first."""
+
+    items: list[ClosedDay]
+    next_cursor: str | None
+
+
 class DayPath(BaseModel):
     """The business day in the path."""
 
@@ -95,9 +103,9 @@ def get_ledger(query: LedgerQuery) -> Any:
         limit=query.limit + 1,
         day=read_day(query.date) if query.date is not None else None,
         template_id=query.template_id,
-        before=_position(query.cursor),
+        before=ledger_position(query.cursor),
     )
-    return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), _shown_position)
+    return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), shown_position)
 
 
 @api.post("/v1/ledger/adjustments", summary="Adjust the ledger", responses={200: LedgerAnswer})
@@ -117,6 +125,15 @@ def post_adjustment(body: AdjustmentBody) -> Any:
         reason=body.reason,
     )
     return _json(book_adjustment(services(), asked, principal().key_id))
+
+
+@api.get("/v1/daily-closes", summary="List closed days", responses={200: DayPage})
+@require("admin")
+def list_closes(query: PageQuery) -> Any:
+    """The latest day first, each as it was last closed, with what it cost in each currency."""
+    position = read_cursor(query.cursor, str)
+    found = read_closes(services(), limit=query.limit + 1, before=day_before(position))
+    return page(found, query.limit, lambda day: day.model_dump(mode="json"), lambda day: [day.date])
 
 
 @api.post("/v1/daily-closes/<date>", summary="Close a day", responses={200: DayClose})
@@ -162,12 +179,22 @@ def _json(answer: BaseModel) -> dict[str, Any]:
     return answer.model_dump(mode="json")
 
 
-def _shown_position(entry: LedgerAnswer) -> list[Any]:
+def day_before(position: list[Any] | None) -> date:
+    """The day before which a list goes on. Raises ``InvalidInput`` for a cursor that is none."""
+    try:
+        return date.fromisoformat(position[0]) if position else date.max
+    except ValueError:
+        raise bad_cursor() from None
+
+
+def shown_position(entry: LedgerAnswer) -> list[Any]:
+    """Where a booking stands, as a cursor has it."""
     day, template_id, entry_id = entry.position
     return [day.isoformat(), template_id, entry_id]
 
 
-def _position(cursor: str | None) -> Position | None:
+def ledger_position(cursor: str | None) -> Position | None:
+    """The booking before which a list goes on. Raises ``InvalidInput`` for a cursor that is none."""
     found = read_cursor(cursor, str, int, int)
     if found is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, cast
 
-from coupon_workers.client.book_answer import AuditEntry, DayClose, LedgerAnswer
+from coupon_workers.client.book_answer import AuditEntry, ClosedDay, DayClose, LedgerAnswer
 from coupon_workers.client.caller import Caller, given, segment
 from coupon_workers.client.finding_answer import FindingAnswer, RunAnswer, RunSummary
 from coupon_workers.client.wallet_answer import CouponHistoryAnswer
@@ -54,6 +54,10 @@ class BackOffice:
         """Open a closed day again; the closing is kept."""
         path, body = f"{_day(date)}/reopen", {"reason": reason}
         return cast("DayClose", self._caller.write("POST", path, body, idempotency_key=idempotency_key))
+
+    def days(self) -> Iterator[ClosedDay]:
+        """All days that were ever closed, the latest first, each as it was last closed."""
+        return self._caller.every("/v1/daily-closes")
 
     def day(self, date: str) -> DayClose:
         """A day as it was last closed."""

@@ -71,6 +71,29 @@ class Revision(TypedDict):
     reason: str | None
 
 
+class DayCost(TypedDict):
+    """What a day cost in one currency; `expense_net` in minor units."""
+
+    currency: str
+    issued_count: int
+    redeemed_count: int
+    expense_net: int
+
+
+class ClosedDay(TypedDict):
+    """The latest closing of a day, without its rows."""
+
+    revision: int
+    status: Literal["closed", "reopened"]
+    closed_at: str
+    closed_by: str
+    reopened_at: str | None
+    reopened_by: str | None
+    reason: str | None
+    date: str
+    costs: list[DayCost]
+
+
 class DayClose(TypedDict):
     """The latest closing of a day, and all there were, oldest first."""
 

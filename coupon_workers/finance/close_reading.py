@@ -76,12 +76,12 @@ def read_close(services: Services, day: date) -> DayClose:
 def read_latest(connection: Connection, day: date) -> Revision | None:
     """The latest closing, if there was any."""
     row = connection.execute(_LATEST, {"day": day}).one_or_none()
-    return None if row is None else _revision(row)
+    return None if row is None else revision_of(row)
 
 
 def read_whole(connection: Connection, day: date) -> DayClose:
     """The day as it was last closed. Raises ``NotFound`` ``DAILY_CLOSE_NOT_FOUND``."""
-    revisions = [_revision(row) for row in connection.execute(_REVISIONS, {"day": day})]
+    revisions = [revision_of(row) for row in connection.execute(_REVISIONS, {"day": day})]
     if not revisions:
         raise NotFound("DAILY_CLOSE_NOT_FOUND", f"{day} has not been closed")
     latest = revisions[-1]
@@ -107,7 +107,8 @@ def _sum(amounts: Iterable[int | None]) -> Any:
     return sum(known) if known else None
 
 
-def _revision(row: Any) -> Revision:
+def revision_of(row: Any) -> Revision:
+    """A row of ``daily_close`` as it is shown."""
     return Revision(
         revision=row.revision,
         status=row.status,

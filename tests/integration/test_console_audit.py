@@ -36,6 +36,8 @@ ACTIONS = {
     "/console/code-batches/<code_batch_id>/revoke": {AuditAction.CODES_REVOKE},
     "/console/findings/<finding_id>/approve": {AuditAction.FINDING_APPROVE},
     "/console/findings/<finding_id>/ignore": {AuditAction.FINDING_IGNORE},
+    "/console/daily-closes": {AuditAction.DAY_CLOSE},
+    "/console/daily-closes/<date>/reopen": {AuditAction.DAY_REOPEN},
     "/console/reconciliations": {AuditAction.RECONCILIATION_ASK},
     "/console/coupons/<coupon_no>/revoke": {AuditAction.COUPON_REVOKE},
     "/console/dead-letters/<message_id>/replay": {AuditAction.DEAD_LETTER_REPLAY},

@@ -236,6 +236,7 @@ class Tour:
         assert adjusted in list(office.ledger(template_id=template_id))
         assert office.close_day(day) == office.day(day)
         assert office.day_csv(day).startswith("date,")
+        assert day in [closed["date"] for closed in office.days()]
         assert "reopened" == office.reopen_day(day, "a late refund")["status"]
 
     def findings(self) -> None:

@@ -45,3 +45,38 @@ def reconciliations_page(shop: Shop) -> str:
 def reconciliation_page(shop: Shop) -> str:
     """One with what it found."""
     return f"/reconciliations/{ReconDesk(shop.services).record([difference()]).run_id}"
+
+
+def closed(shop: Shop) -> ClosingShop:
+    """Two days that were closed, one of them with costs in it, opened again and closed anew."""
+    closing = ClosingShop(shop.services)
+    for number, name in enumerate(("满100减20 双十一", "Gift")):
+        template = closing.template(name=name, template_no=f"t-{number}")
+        closing.at(NOON).buy(f"o{number}", template)
+        closing.issue(template)
+    closing.refund("o1", "r1")
+    closing.at(LATER).close(DAY)
+    closing.close("2026-11-12")
+    closing.reopen(DAY, "a refund was late")
+    closing.close(DAY)
+    return closing
+
+
+def daily_closes_page(shop: Shop) -> str:
+    """The days."""
+    closed(shop)
+    return "/daily-closes"
+
+
+def daily_close_page(shop: Shop) -> str:
+    """One with two closings."""
+    closed(shop)
+    return f"/daily-closes/{DAY}"
+
+
+def ledger_page(shop: Shop) -> str:
+    """Bookings of a day, the third a correction."""
+    closing = closed(shop)
+    coupon = closing.at(NOON).buy("o7", closing.template(name="Late", template_no="t-7"))
+    closing.at(LATER).adjust("desk-17", coupon, -100, order="o7")
+    return "/ledger"

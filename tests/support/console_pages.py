@@ -207,6 +207,9 @@ EXAMPLES: dict[str, Example] = {
     "new_key": _new_key,
     "findings": money.findings_page,
     "finding": money.finding_page,
+    "daily_closes": money.daily_closes_page,
+    "daily_close": money.daily_close_page,
+    "ledger": money.ledger_page,
     "reconciliations": money.reconciliations_page,
     "reconciliation": money.reconciliation_page,
     "code_batches": _code_batches,
@@ -222,5 +225,6 @@ LED_ON = {
     "static_file": "a file",
     "batch_failures": "a file",
     "findings_file": "a file",
+    "daily_close_file": "a file",
 }
 """Views that show nothing of their own, with the reason."""

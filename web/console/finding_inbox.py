@@ -30,6 +30,10 @@ ALL = "all"
 """The tab of every state; the inbox shows open ones."""
 
 
+AMOUNTS = frozenset({"payable", "paid", "discount", "adjusted", "refunded"})
+"""What is money in the comparison of orders."""
+
+
 @console.get("/findings")
 @shown_to(Scope.ADMIN)
 def findings() -> Any:
@@ -65,7 +69,9 @@ def finding(finding_id: str) -> Any:
     """Both sides of it."""
     found = read_finding(services(), path_id(finding_id, UNKNOWN))
     outcome = _told(found, found.outcome) if found.outcome else []
-    return render("finding.html", finding=found, evidence=_told(found, found.evidence), outcome=outcome)
+    facts = dict(found.evidence)
+    sides = _sides(found, facts.pop("here"), facts.pop("there")) if _has_sides(facts) else []
+    return render("finding.html", finding=found, sides=sides, evidence=_told(found, facts), outcome=outcome)
 
 
 @console.post("/findings/<finding_id>/approve")
@@ -100,12 +106,21 @@ def _filters() -> dict[str, Any]:
     }
 
 
+def _has_sides(facts: dict[str, Any]) -> bool:
+    return all(isinstance(facts.get(side), dict) for side in ("here", "there"))
+
+
+def _sides(found: FindingAnswer, here: dict[str, Any], there: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Each fact with what it is on either side."""
+    return [(name, _fact(found, name, here.get(name)), _fact(found, name, there.get(name))) for name in here | there]
+
+
 def _told(found: FindingAnswer, facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Each with its name; what is money as money."""
     return [(name, _fact(found, name, value)) for name, value in facts.items()]
 
 
 def _fact(found: FindingAnswer, name: str, value: Any) -> str:
-    if name.endswith("_minor") and isinstance(value, int) and found.currency:
+    if (name in AMOUNTS or name.endswith("_minor")) and isinstance(value, int) and found.currency:
         return money(value, found.currency)
     return plain(value)

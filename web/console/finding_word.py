@@ -43,6 +43,13 @@ FINDING_WORDS = {
     "batch_counts_differ": N_("the counts of a batch are wrong"),
     "batch_stuck": N_("a batch stands still"),
     "code_counts_differ": N_("the counts of codes are wrong"),
+    "closed": N_("closed"),
+    "reopened": N_("open again"),
+    "redeem": N_("redeemed"),
+    "refund": N_("refund"),
+    "adjustment": N_("adjustment"),
+    "coupon_expense": N_("coupon expense"),
+    "order_discount": N_("order discount"),
     "recount_template": N_("count the template anew"),
     "preheat": N_("load the template into Redis anew"),
     "ring_bell": N_("wake the queue"),
@@ -57,14 +64,17 @@ FINDING_WORDS = {
 }
 
 FINDING_TONES = {
-    "good": ("repaired", "resolved"),
+    "good": ("repaired", "resolved", "closed"),
     "wait": ("queued",),
-    "warn": ("open",),
+    "warn": ("open", "reopened"),
 }
 
 FINDING_REASONS = {
     "FINDING_NOT_FOUND": N_("There is no such finding."),
     "RECONCILIATION_NOT_FOUND": N_("There is no such reconciliation."),
+    "DAY_NOT_OVER": N_("Somewhere the day goes on. Try again once it is over in every time zone."),
+    "DAY_NOT_CLOSED": N_("It was opened again already."),
+    "DAILY_CLOSE_NOT_FOUND": N_("This day has never been closed."),
     "FINDING_CLOSED": N_("It is decided already."),
     "NO_REPAIR": N_("Nothing is proposed for it: mend it by hand, then leave it with a reason."),
     "FINDING_OUTDATED": N_("Another amount is at stake by now. Look at it again."),

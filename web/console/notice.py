@@ -32,6 +32,8 @@ NOTICES = {
     "key_revoked": N_("The key is revoked."),
     "finding_approved": N_("Approved, and repaired."),
     "finding_ignored": N_("Left as it is; the reason is kept."),
+    "day_closed": N_("Closed: its numbers stay as they are."),
+    "day_reopened": N_("Open again; what was closed is kept."),
     "run_asked": N_("Asked for. A worker compares."),
     "codes_made": N_("Taken on. The codes are being generated."),
     "codes_revoked": N_("Revoked: unused codes are worth nothing any more."),

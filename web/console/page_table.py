@@ -36,6 +36,8 @@ PAGES = (
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
     Page("users", N_("Users"), frozenset({ADMIN}), USERS),
     Page("findings", N_("Findings"), frozenset({ADMIN}), MONEY),
+    Page("daily_closes", N_("Daily closes"), frozenset({ADMIN}), MONEY),
+    Page("ledger", N_("Ledger"), frozenset({ADMIN}), MONEY),
     Page("reconciliations", N_("Reconciliations"), frozenset({ADMIN}), MONEY),
     Page("queues", N_("Queues"), frozenset({OPS}), OPERATIONS),
     Page("dead_letters", N_("Dead letters"), frozenset({OPS}), OPERATIONS),
