@@ -12,7 +12,7 @@ from typing import Literal
 
 HOST = "127.0.0.1"
 
-Kind = Literal["claim", "claim batch", "order pair", "wallet", "claim center"]
+Kind = Literal["claim", "claim from", "claim batch", "order pair", "wallet", "claim center"]
 Chain = tuple[bytes, ...]
 
 
@@ -52,6 +52,16 @@ def user_of(mark: str, number: int) -> str:
 
 def _claim(spec: LoadSpec, number: int) -> Chain:
     return (_post(spec, "/v1/claims", _claim_body(spec, number)),)
+
+
+def _claim_from(spec: LoadSpec, number: int) -> Chain:
+    """A claim that says where it comes from: three users share each device, address and network, here and there."""
+    source = number % 50_021
+    body = (
+        f'{_claim_body(spec, number)[:-1]},"device_id":"device-{source:07}",'
+        f'"ip":"10.{source % 251}.{source % 241}.7","address_hash":"a{source:015x}"}}'
+    )
+    return (_post(spec, "/v1/claims", body),)
 
 
 def _claim_batch(spec: LoadSpec, number: int) -> Chain:
@@ -95,6 +105,7 @@ def _claim_center(spec: LoadSpec, number: int) -> Chain:
 
 _MAKERS: dict[Kind, Callable[[LoadSpec, int], Chain]] = {
     "claim": _claim,
+    "claim from": _claim_from,
     "claim batch": _claim_batch,
     "order pair": _order_pair,
     "wallet": _wallet,

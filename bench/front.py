@@ -40,14 +40,19 @@ class Front:
     port: int
 
     def load(
-        self, template_id: int, *, claims_each: int = 1, others: Mapping[str, int] | None = None
+        self,
+        template_id: int,
+        *,
+        claims_each: int = 1,
+        others: Mapping[str, int] | None = None,
+        kind: Kind | None = None,
     ) -> tuple[LoadResult, dict[str, float]]:
         """One load of claims for ``load_s``; with it the CPU time for each claim of the front and of ``others`` (name
         → process).
 
         Raises ``BenchFailure`` when the generator or the server fails.
         """
-        kind: Kind = "claim" if claims_each == 1 else "claim batch"
+        kind = kind or ("claim" if claims_each == 1 else "claim batch")
         per_s = _MOST_REQUESTS_PER_S if claims_each == 1 else _MOST_BATCHES_PER_S
         spec = self.spec(kind, per_s, template_id=template_id, claims_each=claims_each)
         return self.ask(spec, others)

@@ -13,6 +13,7 @@ from bench import (
     order_pair_row,
     outstanding_row,
     reconciliation_row,
+    risk_row,
     wallet_row,
 )
 from bench.row import Row
@@ -22,6 +23,7 @@ ROWS: dict[str, Row] = {
     for module in (
         claim_view_row,
         claim_batch_row,
+        risk_row,
         drain_row,
         durable_latency_row,
         outstanding_row,

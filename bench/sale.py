@@ -92,8 +92,8 @@ class Sale:
         return {"id": self.template_id}
 
 
-def open_sale(world: World) -> Sale:
-    """Make a template and publish it, which preheats it."""
+def open_sale(world: World, **fields: Any) -> Sale:
+    """Make a template with ``fields`` of its own and publish it, which preheats it."""
     now = utc_now()
     body = TemplateBody.model_validate(
         {
@@ -107,6 +107,7 @@ def open_sale(world: World) -> Sale:
             "claim_start": rfc3339(now - timedelta(minutes=1)),
             "claim_end": rfc3339(now + timedelta(days=1)),
             "validity": {"mode": "relative", "days": 7},
+            **fields,
         }
     )
     template_id = int(create_template(world.services, body).template_id)

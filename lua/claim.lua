@@ -28,7 +28,7 @@ KEYS
  10 rate prefix  prefix of string  the key ends in the user; value: instant (us) up to which his rate is used up
  11 pool         list    face values (minor units) nobody has drawn, of a template of random amounts; drawn at its end
  12 risk list    hash    who is listed or scored; see the part weigh_risk
- 13 risk prefix  prefix of string or sorted set  counters of rules, see there; "dropped": refusals that were not noted
+ 13 risk prefix  prefix of hash or sorted set  counters of rules, see there; "dropped": refusals that were not noted
  14 risk log     stream  refusals: t at (ms), c claim id, u user, k what fired, i device, p ip, a address
 
 ARGV

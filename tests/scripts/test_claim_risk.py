@@ -38,9 +38,8 @@ def test_a_refusal_takes_nothing_and_counts_for_the_rule_that_refused(redis_clie
     after = dump(redis_client)
     assert ["RISK_REJECTED", "burst"] == answer
     assert {script.keys.risk_log.encode()} == set(after) - set(before)
-    assert [key for key in before if before[key] != after[key]] == [
-        f"{script.keys.risk_prefix}burst device claims d1".encode()
-    ]
+    (counters,) = [key for key in before if before[key] != after[key]]
+    assert b"2" == redis_client.hget(counters, "burst device claims d1")
 
 
 def test_the_log_says_who_was_refused_and_why(redis_client: redis.Redis) -> None:
@@ -78,16 +77,8 @@ def test_counters_go_by_themselves(redis_client: redis.Redis) -> None:
     script.claim("ann", device_id="d1")
 
     lives = [redis_client.pttl(key) for key in redis_client.scan_iter(f"{script.keys.risk_prefix}*")]
-    assert 3 == len(lives)
+    assert 2 == len(lives)
     assert all(0 < int(life) <= 120_000 for life in lives)
-
-
-def test_a_clock_that_steps_back_does_not_open_a_window(redis_client: redis.Redis) -> None:
-    """What was counted ahead still counts."""
-    script = script_of(redis_client, policy(rule("burst", threshold=1)))
-    script.claim("ann", device_id="d1")
-
-    assert ["RISK_REJECTED", "burst"] == script.claim("bob", device_id="d1", now_ms=NOW_MS - 70_000)
 
 
 def test_a_pending_entry_bears_what_fired_only_where_something_did(redis_client: redis.Redis) -> None:
