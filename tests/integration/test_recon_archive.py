@@ -62,7 +62,10 @@ def test_a_recount_counts_them_in(shop: ArchiveShop) -> None:
     done = repair(shop.services, difference)
 
     assert ("issued_counter_differs", RepairName.RECOUNT_TEMPLATE) == (difference.finding_class, difference.repair)
-    assert ({"issued": 5, "rejected": 0, "reserved": 0, "granted": 3, "held": 0}, False) == (done["after"], done["preheat_sent"])
+    assert ({"issued": 5, "rejected": 0, "reserved": 0, "granted": 3, "held": 0}, False) == (
+        done["after"],
+        done["preheat_sent"],
+    )
     assert (5, 3, 2) == shop.counters(template)
     assert [] == differences(shop.services)
     assert_sound(shop.services)
