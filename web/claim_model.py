@@ -74,7 +74,7 @@ class BatchItem(BaseModel):
     detail: str | None = None
 
 
-class BatchAnswer(BaseModel):
+class ClaimBatchAnswer(BaseModel):
     """The results, in the order of the request."""
 
     results: list[BatchItem]

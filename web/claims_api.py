@@ -23,9 +23,9 @@ from web.claim_answer import REFUSALS, claim_body, evidence_of, retry_after_s, s
 from web.claim_front import claim_front
 from web.claim_model import (
     MAX_BATCH,
-    BatchAnswer,
     BatchBody,
     ClaimAnswer,
+    ClaimBatchAnswer,
     ClaimBody,
     ClaimPath,
     ClaimStatusAnswer,
@@ -48,8 +48,9 @@ claim_log = getLogger(__name__)
 
 def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
     """The body of a view that reads its input by hand, for the published description."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    schema.pop("$defs", None)
+    schema = model.model_json_schema()
+    if definitions := schema.pop("$defs", None):
+        schema["properties"]["claims"]["items"] = definitions[ClaimBody.__name__]
     return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
 
 
@@ -111,7 +112,7 @@ def _refused(decision: Decision, status: int) -> Response:
 @api.post(
     "/v1/claims/batch",
     summary="Claim up to 500 coupons",
-    responses={200: BatchAnswer},
+    responses={200: ClaimBatchAnswer},
     openapi_extensions=_described(BatchBody),
 )
 @require("storefront")

@@ -19,6 +19,7 @@ from werkzeug.routing import Rule
 
 from web.api_description import API_DESCRIPTION
 from web.auth import scopes_of
+from web.described_example import add_examples
 from web.idempotent import HEADER, IDEMPOTENT_VIEW, LONGEST_KEY
 from web.path_template import path_template
 from web.problem import PROBLEM_TYPE
@@ -105,6 +106,7 @@ class DescribedApplication(OpenAPI):
             operation = document["paths"].get(path_template(rule.rule), {}).get(method)
             if operation is not None:
                 _lift_example(operation, schemas)
+                add_examples(f"{method.upper()} {path_template(rule.rule)}", operation)
                 _complete(operation, view, method, has_parameter=bool(rule.arguments))
         _spell_as_markdown(document)
 

@@ -107,7 +107,7 @@ class ReviewPath(BaseModel):
     claim_id: str
 
 
-class ApproveBody(BaseModel):
+class ReviewApproveBody(BaseModel):
     """A word on the decision."""
 
     model_config = ConfigDict(extra="forbid")
@@ -224,7 +224,7 @@ def list_reviews(query: ReviewQuery) -> Any:
 @require("admin")
 @refuses("REVIEW_NOT_FOUND", "ALREADY_DECIDED", "BUSY")
 @idempotent
-def approve(path: ReviewPath, body: ApproveBody) -> Any:
+def approve(path: ReviewPath, body: ReviewApproveBody) -> Any:
     """It is settled as if it had not been held: issued, or rejected for what forbids it by now, which `reason` says."""
     claim_id = path_id(path.claim_id, "REVIEW_NOT_FOUND")
     return _json(review_answer(review_desk.approve(services(), claim_id, principal().key_id, body.comment)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import pkgutil
 from typing import Any, NotRequired, get_origin, get_type_hints
 
 import httpx
 import pytest
+from openapi_schema_validator import OAS31Validator
 
 import coupon_workers.client
 from coupon_workers.client import Conflict, CouponClient, InvalidRequest, NotAllowed, NotFound
@@ -17,6 +20,7 @@ from tests.support.http_desk import template_body
 from tests.support.http_shop import Shop
 from tests.support.notify_receiver import Receiver
 from web.app import described_application
+from web.described_example import FILE
 
 TYPES = {
     name: kind
@@ -26,6 +30,14 @@ TYPES = {
     if hasattr(kind, "__required_keys__")
 }
 """Every shape that the client names."""
+
+
+WITHOUT_EXAMPLE = {
+    "PATCH /v1/templates/{template_id}",  # 202, for a second person
+    "POST /v1/batches/{batch_no}/approve",
+    "POST /v1/lotteries/{lottery_id}/approve",
+}
+"""Answers that the walk does not come by."""
 
 
 @pytest.fixture
@@ -51,7 +63,62 @@ def test_every_operation_has_a_method(tour: Tour) -> None:
         f"{method.upper()} {path}" for path, item in described_application().api_doc["paths"].items() for method in item
     }
     left = described - {exchange.operation for exchange in tour.recorder.exchanges}
+    _compare_examples(tour)
     assert set() == left, "give them a method in coupon_workers/client/, and a step in tests/support/api_tour.py"
+
+
+def _compare_examples(tour: Tour) -> None:
+    """The examples of the description are what was asked and answered just now, but for values."""
+    found = tour.recorder.examples()
+    if os.environ.get("RECORD_EXAMPLES"):
+        FILE.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    shown = json.loads(FILE.read_text(encoding="utf-8"))
+    assert set(shown) == set(found), "record them: RECORD_EXAMPLES=1"
+    for name, example in shown.items():
+        differs = [part for part in ("asked", "answered") if _names(example[part]) != _names(found[name][part])]
+        assert [] == differs, f"{name}: record it: RECORD_EXAMPLES=1"
+
+
+def _names(value: Any) -> Any:
+    """The names of an example's members; of what is itself keyed by the data there may be others."""
+    return {name: sorted(item) if isinstance(item, dict) else None for name, item in (value or {}).items()}
+
+
+def test_the_examples_are_what_the_schemas_say() -> None:
+    """Of requests and of answers, each against its own."""
+    document = described_application().api_doc
+
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            parts = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for content in (content for part in parts for content in part.get("content", {}).values()):
+                if "example" in content and "schema" in content:
+                    schema = content["schema"] | {"components": document["components"]}
+                    errors = [error.message for error in OAS31Validator(schema).iter_errors(content["example"])]
+                    assert [] == errors, (method, path)
+
+
+def test_every_operation_has_examples() -> None:
+    """Of its body, where it is JSON, and of an answer; but where the walk has none to show."""
+    operations = {
+        f"{method.upper()} {path}": operation
+        for path, item in described_application().api_doc["paths"].items()
+        for method, operation in item.items()
+    }
+
+    bodies = {
+        name
+        for name, operation in operations.items()
+        if "example" not in operation.get("requestBody", {}).get("content", {}).get("application/json", {"example": 0})
+    }
+    answers = {
+        name
+        for name, operation in operations.items()
+        for content in [answer.get("content", {}) for status, answer in operation["responses"].items() if status < "3"]
+        if "application/json" in content and "example" not in content["application/json"]
+    }
+    assert [] == sorted(bodies)
+    assert sorted(WITHOUT_EXAMPLE) == sorted(answers)
 
 
 def test_the_types_are_those_of_the_description() -> None:

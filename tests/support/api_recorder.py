@@ -44,6 +44,30 @@ class Recorder:
         except Conflict:
             return
 
+    def examples(self) -> dict[str, Any]:
+        """The first request of each operation that was accepted, and the first answer of each status; lists cut."""
+        found: dict[str, Any] = {}
+        for exchange in self.exchanges:
+            if exchange.status < 400 and exchange.answered is not None:
+                example = found.setdefault(exchange.operation, {"asked": None, "answered": {}})
+                example["asked"] = example["asked"] or _without_secrets(exchange.asked)
+                example["answered"].setdefault(str(exchange.status), _without_secrets(exchange.answered))
+        return dict(sorted(found.items()))
+
+
+MOST_ITEMS = 2
+SECRETS = {"key": "cw_…", "secret": "whsec_…"}
+"""Shown once to whoever asked for them, and to nobody in an example."""
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: SECRETS[name] if name in SECRETS and isinstance(item, str) else _without_secrets(item)
+            for name, item in value.items()
+        }
+    return [_without_secrets(item) for item in value[:MOST_ITEMS]] if isinstance(value, list) else value
+
 
 class _Recording(httpx.BaseTransport):
     def __init__(self, app: Flask, exchanges: list[Exchange]) -> None:

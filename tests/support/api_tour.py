@@ -101,6 +101,7 @@ class Tour:
         template_id = self.template(transferable=True)
         assert template_id in [offer["template_id"] for offer in self.front.claims.offers("u-1001")]
         coupon_no = self.coupon(template_id)
+        assert self.front.claims.claim(template_id, "u-1001", "order-form-8f1c", channel="app")["replayed"]
         assert "issued" == self.front.claims.read(coupon_no)["status"]
         more = self.front.claims.claim_many(
             [{"template_id": template_id, "user_id": f"u-{n}", "request_id": "r1"} for n in (1, 2)]

@@ -12,11 +12,16 @@ import pytest
 from coupon_workers.embedded.running_system import RunningSystem
 from tests.tidy.checkout import ROOT
 from tests.tidy.markdown import RUN, RUN_PYTHON, Block, Document, read, table_rows
+from tests.tidy.postman import run_collection
 from tests.tidy.reader_shell import run_in_one_shell
 
 ANYTHING = "…"
 """Stands for any value, for any part of a text, and at the end of a list for any further items."""
 
+
+EXAMPLES = ROOT / "docs" / "examples"
+
+KEY = "KEY=$(coupon-workers keys create --name examples --scope admin --scope storefront --scope orders)"
 
 METRICS = """
 KEY=$(coupon-workers keys create --name metrics --scope ops --scope storefront)
@@ -49,6 +54,25 @@ def test_the_client_s_examples_do_what_they_say(installation: RunningSystem, tmp
     run_in_one_shell([script], installation, tmp_path)
 
     assert "CouponClient(" in program
+
+
+def test_the_examples_for_httpie_run(installation: RunningSystem, tmp_path: Path) -> None:
+    """One script, line by line as it says."""
+    script = f"{KEY}\nRUN=httpie API=http://127.0.0.1:8000 KEY=$KEY sh '{EXAMPLES / 'claim-and-pay.sh'}'"
+
+    [output] = run_in_one_shell([script], installation, tmp_path)
+
+    assert ["active", "issued", "None", "2000", "locked", "28000", "28000"] == output.split()
+
+
+def test_the_postman_collection_runs(installation: RunningSystem, tmp_path: Path) -> None:
+    """Every request, in order, with the variables that earlier answers set."""
+    [output] = run_in_one_shell([f'{KEY}\necho "$KEY"'], installation, tmp_path)
+    collection = EXAMPLES / "coupon-workers.postman_collection.json"
+
+    done = run_collection(collection, api=installation.base_url, key=output.strip(), run="postman")
+
+    assert 13 == len(done)
 
 
 def test_every_metric_to_watch_is_there(installation: RunningSystem, tmp_path: Path) -> None:
