@@ -39,7 +39,7 @@ from coupon_workers.load.pause_window import PauseWindow
 from coupon_workers.load.process_killer import ProcessKiller
 from coupon_workers.load.progress_bar import ProgressBar
 from coupon_workers.load.run_report import RunReport, report_run, rules_of_a_run
-from coupon_workers.load.settled import wait_until_settled
+from coupon_workers.load.settled import wait_for_database, wait_until_settled
 from coupon_workers.load.template_making import open_templates
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.process import make_services
@@ -249,3 +249,4 @@ class _Run:
     def _heal(self) -> None:
         if self.killed:
             wait_until_ready(self._system.base_url, READY_TIMEOUT_S, lambda: None)
+            wait_for_database(self._services, READY_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Waiting for empty queues: every accepted claim has been settled."""
+"""Waiting for servers that were killed, and for empty queues: every accepted claim has been settled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from redis.exceptions import RedisError
 
 from coupon_workers.checking.gate_reading import known_buckets
+from coupon_workers.checking.reading import snapshot
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.errors import CouponWorkersError, StoreUnavailable
 from coupon_workers.runtime.services import Services
@@ -56,6 +57,22 @@ def wait_until_settled(
             fewest, moved_at = queued, time.monotonic()
         if time.monotonic() - moved_at > stalled_after_s:
             raise NotSettled(f"{fewest} claims are queued and nothing has moved for {stalled_after_s:g} s")
+        time.sleep(_LOOK_EVERY_S)
+
+
+def wait_for_database(services: Services, patience_s: float) -> None:
+    """Return when PostgreSQL answers. A front is ready without it, and whoever asks the database himself is not.
+
+    Raises ``StoreUnavailable`` when it does not within ``patience_s`` seconds.
+    """
+    gives_up = time.monotonic() + patience_s
+    while True:
+        try:
+            with snapshot(services):
+                return
+        except StoreUnavailable:
+            if time.monotonic() > gives_up:
+                raise
         time.sleep(_LOOK_EVERY_S)
 
 
