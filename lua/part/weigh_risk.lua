@@ -6,7 +6,7 @@ The scripts hand in their keys: list, a hash of who is listed ("<dimension> <val
 counters. All rules of one window count in one hash for each such window of time, "<rule> <dimension> <measure>
 <subject>" -> count, of which the window before counts by the share of it that is still in sight: one write a window, as
 each goes into the append-only file. A counter of users is a sorted set of the latest of them, one more than the
-threshold. What a refusal counts has a counter already, or fires from the first claim on.
+threshold. What a refusal counts has a counter already: strangers without end make none.
 ]]
 local function users_with(key, user, window_ms, most, now_ms)
   local others = redis.call('ZCARD', key)
@@ -131,7 +131,8 @@ local function weigh_risk(policy, claim, now_ms, list_key, counter_prefix)
     if fires then
       fired = fired .. (fired == '' and '' or ',') .. (rule[6] and '~' or '') .. said .. ' ' .. name
       if said == 'reject' and not rule[6] then
-        return 'reject', name, fired, count_refused == '1' and measure == 'claims' and { counter } or {}
+        local counts = count_refused == '1' and measure == 'claims' and most > 0
+        return 'reject', name, fired, counts and { counter } or {}
       end
       if said == 'review' and not rule[6] and verdict == 'allow' then
         verdict, by = 'review', name
