@@ -14,7 +14,7 @@ ARGV
   2 from  member up to which the shard was counted before this piece
   3 to    member up to which it is counted after it
   4 day   number of the local day of the issue, or "" when no daily limit holds
-  5..     user ids, 1,000 at most and each once, each of whom got a coupon in this piece
+  5..     user ids, 1,000 at most, of whoever got a coupon in this piece; once for each coupon
 
 Returns one of
   {COUNTED}
@@ -35,21 +35,26 @@ if counted ~= from then
 end
 if #ARGV > 4 then
   -- One call for all users, read and written: a call for each would keep Redis from claims several times as long.
-  local takers, changed = redis.call('HMGET', KEYS[3], unpack(ARGV, 5)), {}
+  -- A user named twice is counted on from his own last count; of a field written twice HSET keeps the later value.
+  local takers, counted, changed = redis.call('HMGET', KEYS[3], unpack(ARGV, 5)), {}, {}
   for i = 1, #ARGV - 4 do
-    local count, seq = 0, '0'
-    if takers[i] then
-      local space = string.find(takers[i], ' ', 1, true)
-      count, seq = tonumber(string.sub(takers[i], 1, space - 1)), string.sub(takers[i], space + 1)
+    local user = ARGV[4 + i]
+    local stored, count, seq = counted[user] or takers[i], 0, '0'
+    if stored then
+      local space = string.find(stored, ' ', 1, true)
+      count, seq = tonumber(string.sub(stored, 1, space - 1)), string.sub(stored, space + 1)
     end
-    changed[2 * i - 1], changed[2 * i] = ARGV[4 + i], (count + 1) .. ' ' .. seq
+    counted[user] = (count + 1) .. ' ' .. seq
+    changed[2 * i - 1], changed[2 * i] = user, counted[user]
   end
   redis.call('HSET', KEYS[3], unpack(changed))
   if ARGV[4] ~= '' then
     local day_key = KEYS[4] .. ARGV[4]
-    local counts = redis.call('HMGET', day_key, unpack(ARGV, 5))
+    local counts, counted_today = redis.call('HMGET', day_key, unpack(ARGV, 5)), {}
     for i = 1, #ARGV - 4 do
-      changed[2 * i] = (tonumber(counts[i] or 0)) + 1
+      local user = ARGV[4 + i]
+      counted_today[user] = (counted_today[user] or tonumber(counts[i] or 0)) + 1
+      changed[2 * i] = counted_today[user]
     end
     redis.call('HSET', day_key, unpack(changed))
     if redis.call('TTL', day_key) < 0 then

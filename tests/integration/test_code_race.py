@@ -108,6 +108,19 @@ def test_a_front_that_is_killed_in_an_exchange_leaves_all_of_it_or_nothing(servi
     assert_sound(services)
 
 
+def test_several_missed_exchanges_of_one_user_are_all_counted(services: Services) -> None:
+    """In one go, by whoever makes up for them."""
+    sale = open_sale(services, total_quantity=10, per_user_limit=5, per_user_daily_limit=5)
+    desk = hand_out_codes(sale, 4)
+    for n in range(3):
+        in_child(services.settings, "exchange.after_commit", code=desk.codes[n], user_id="u-1", request_id=f"r{n}")
+
+    desk.exchange(desk.codes[3], "u-1", "r3")
+
+    assert "4" == (sale.taker("u-1") or "").split()[0]
+    assert_sound(services)
+
+
 def test_the_next_exchange_counts_what_a_killed_front_has_not(services: Services) -> None:
     """Each use once, in the order of their numbers; also over a preheat."""
     sale = open_sale(services, total_quantity=10, per_user_limit=2)

@@ -42,6 +42,14 @@ def test_each_user_of_a_step_has_one_more(warm: redis.Redis) -> None:
     assert b"3" == warm.hget(KEYS.meta, STEP)
 
 
+def test_a_user_who_is_named_three_times_has_three_more(warm: redis.Redis) -> None:
+    """Uses of codes that were missed may be of one user; his day counts all of them, too."""
+    assert [b"COUNTED"] == count(warm, 0, 5, "ann", "bob", "ann", "bob", "ann", day=DAY)
+
+    assert {b"ann": b"4 3", b"bob": b"2 0"} == warm.hgetall(KEYS.takers)
+    assert {b"ann": b"3", b"bob": b"2"} == warm.hgetall(f"{KEYS.day_prefix}{DAY}")
+
+
 def test_a_step_is_counted_once(warm: redis.Redis) -> None:
     """Also when it comes after the next one, and when only a part of what was counted comes again."""
     count(warm, 0, 3, "ann", "bob")

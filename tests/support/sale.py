@@ -114,4 +114,5 @@ def gate_of(services: Services, **changed: Any) -> ClaimGate:
 
 def assert_sound(services: Services) -> None:
     """Every invariant holds at this moment (DESIGN 3); nothing may be under way."""
-    assert [] == check_all(services, patience_s=0).breaches
+    found = check_all(services, patience_s=0).breaches
+    assert [] == found, found
