@@ -59,6 +59,8 @@ Returns one of
   {RISK_REJECTED, rule}
   {ACCEPTED, now_ms, ring}           ring: 1 when the caller must send the doorbell
 ]]
+-- part: redis_clock
+-- part: rate_limit
 -- part: weigh_risk
 local MOST_NOTED = 10000  -- refusals in the log of a template: some megabytes, and emptied every few seconds
 
@@ -75,22 +77,10 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
   return { 'NOT_WARMED' }
 end
 
-local now_ms = tonumber(ARGV[4])
-if now_ms == 0 then
-  local time = redis.call('TIME')
-  now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
--- The rate is kept as the instant up to which it is used up (GCRA): one value, and a refusal writes nothing. Whole
--- microseconds: with fractions of milliseconds the last attempt of a second was lost to rounding.
-local rate = tonumber(ARGV[7])
-if rate > 0 then
-  local rate_key, now_us = KEYS[10] .. user_id, now_ms * 1000
-  local used_up_to = math.max(tonumber(redis.call('GET', rate_key) or 0), now_us) + math.floor(1000000 / rate)
-  if used_up_to - now_us > 1000000 then
-    return { 'RATE_LIMITED', math.ceil((used_up_to - now_us) / 1000) - 1000 }
-  end
-  redis.call('SET', rate_key, string.format('%d', used_up_to), 'PX', math.ceil((used_up_to - now_us) / 1000))
+local now_ms = redis_clock(tonumber(ARGV[4]))
+local wait_ms = over_rate(tonumber(ARGV[7]), KEYS[10] .. user_id, now_ms)
+if wait_ms then
+  return { 'RATE_LIMITED', wait_ms }
 end
 
 local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch',
@@ -128,14 +118,7 @@ end
 local day, day_key = '', nil
 local daily_limit = meta[5]
 if daily_limit ~= '' then
-  -- offsets: "<from_s>:<offset_s>" of the template's time zone, ascending; a local day is a day of wall-clock time.
-  local now_s, offset_s = math.floor(now_ms / 1000), 0
-  for from_s, offset in string.gmatch(redis.call('HGET', KEYS[1], 'offsets'), '(-?%d+):(-?%d+)') do
-    if tonumber(from_s) <= now_s then
-      offset_s = tonumber(offset)
-    end
-  end
-  day = string.format('%d', math.floor((now_s + offset_s) / 86400))
+  day = local_day(redis.call('HGET', KEYS[1], 'offsets'), now_ms)
   day_key = KEYS[9] .. day
   if tonumber(redis.call('HGET', day_key, user_id) or 0) >= tonumber(daily_limit) then
     return { 'DAILY_LIMIT_REACHED' }

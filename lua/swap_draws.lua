@@ -29,18 +29,15 @@ Returns
   {STALE}                the live keys know a newer version of the lottery: read it and build again
   {SWAPPED, pending}     pending: draws that wait to be settled
 ]]
-local known = redis.call('HGET', KEYS[1], 'version')
-if known and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(known) > tonumber(ARGV[1]) then
-  return { 'STALE' }
-end
-if tonumber(redis.call('GET', KEYS[11]) or 0) > tonumber(ARGV[1]) then
+-- part: swap_keys
+if is_overtaken(KEYS[1], KEYS[2], KEYS[11], ARGV[1]) then
   return { 'STALE' }
 end
 
 -- What the settling would read a draw from; anything else is left for it to set aside.
 local function is_draw(field)
   for _, name in ipairs({ 'c', 'p', 't' }) do
-    if not field[name] or not string.match(field[name], '^%d+$') or #field[name] > 19 then
+    if not is_number(field[name]) then
       return false
     end
   end
@@ -50,10 +47,7 @@ end
 local days = ',' .. ARGV[3] .. ','
 local pending, taken = 0, {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[6], '-', '+')) do
-  local field = {}
-  for i = 1, #entry[2], 2 do
-    field[entry[2][i]] = entry[2][i + 1]
-  end
+  local field = fields_of(entry)
   if is_draw(field) then
     local request = field.u .. ' ' .. field.r
     local stored = redis.call('HGET', KEYS[9], request)
@@ -73,19 +67,9 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[6], '-', '+')) do
   end
 end
 
-local function replace(live, shadow)
-  redis.call('UNLINK', live)
-  if redis.call('EXISTS', shadow) == 1 then
-    redis.call('RENAME', shadow, live)
-    redis.call('PERSIST', live)
-  end
-end
 replace(KEYS[4], KEYS[8])
 replace(KEYS[5], KEYS[9])
-for day in string.gmatch(ARGV[3], '%d+') do
-  replace(KEYS[7] .. day, KEYS[10] .. day)
-  redis.call('EXPIRE', KEYS[7] .. day, ARGV[4])
-end
+replace_days(KEYS[7], KEYS[10], ARGV[3], ARGV[4])
 
 redis.call('DEL', KEYS[1], KEYS[3], KEYS[11])
 for prize_no, left in string.gmatch(ARGV[5], '(%d+):(%d+)') do

@@ -34,11 +34,8 @@ Returns
   {STALE}                the live keys know a newer version of the template: read it and build again
   {SWAPPED, pending}     pending: claims that wait to be settled
 ]]
-local known = redis.call('HGET', KEYS[1], 'version')
-if known and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(known) > tonumber(ARGV[1]) then
-  return { 'STALE' }
-end
-if tonumber(redis.call('GET', KEYS[12]) or 0) > tonumber(ARGV[1]) then
+-- part: swap_keys
+if is_overtaken(KEYS[1], KEYS[2], KEYS[12], ARGV[1]) then
   return { 'STALE' }
 end
 
@@ -46,11 +43,11 @@ end
 -- swap would leave half of it.
 local function is_claim(field)
   for _, name in ipairs({ 'c', 's', 't', 'e' }) do
-    if not field[name] or not string.match(field[name], '^%d+$') or #field[name] > 19 then
+    if not is_number(field[name]) then
       return false
     end
   end
-  if field.v and not string.match(field.v, '^%d*$') or #(field.v or '') > 19 then
+  if field.v and field.v ~= '' and not is_number(field.v) then
     return false
   end
   return field.u and field.u ~= '' and field.r and field.d and field.h
@@ -60,10 +57,7 @@ local days = ',' .. ARGV[5] .. ','
 local pending = 0
 local claims, held = {}, {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
-  local field = {}
-  for i = 1, #entry[2], 2 do
-    field[entry[2][i]] = entry[2][i + 1]
-  end
+  local field = fields_of(entry)
   if is_claim(field) then
     local request = field.u .. ' ' .. field.r
     local stored = redis.call('HGET', KEYS[10], request)
@@ -92,20 +86,10 @@ for _, entry in ipairs(redis.call('XRANGE', KEYS[7], '-', '+')) do
   end
 end
 
-local function replace(live, shadow)
-  redis.call('UNLINK', live)
-  if redis.call('EXISTS', shadow) == 1 then
-    redis.call('RENAME', shadow, live)
-    redis.call('PERSIST', live)
-  end
-end
 replace(KEYS[4], KEYS[9])
 replace(KEYS[5], KEYS[10])
 replace(KEYS[13], KEYS[14])
-for day in string.gmatch(ARGV[5], '%d+') do
-  replace(KEYS[8] .. day, KEYS[11] .. day)
-  redis.call('EXPIRE', KEYS[8] .. day, ARGV[6])
-end
+replace_days(KEYS[8], KEYS[11], ARGV[5], ARGV[6])
 redis.call('UNLINK', KEYS[6])
 for _, claim in ipairs(claims) do
   redis.call('HSET', KEYS[6], claim[1], claim[2])
