@@ -34,6 +34,13 @@ ACTIONS = {
     "/console/code-batches/new": {AuditAction.CODES_CREATE},
     "/console/code-batches/<code_batch_id>/codes.csv": {AuditAction.CODES_FETCH},
     "/console/code-batches/<code_batch_id>/revoke": {AuditAction.CODES_REVOKE},
+    "/console/lotteries/new": {AuditAction.LOTTERY_CREATE},
+    "/console/lotteries/<lottery_id>/act": {
+        AuditAction.LOTTERY_APPROVE,
+        AuditAction.LOTTERY_PAUSE,
+        AuditAction.LOTTERY_RESUME,
+        AuditAction.LOTTERY_END,
+    },
     "/console/findings/<finding_id>/approve": {AuditAction.FINDING_APPROVE},
     "/console/findings/<finding_id>/ignore": {AuditAction.FINDING_IGNORE},
     "/console/daily-closes": {AuditAction.DAY_CLOSE},
@@ -53,6 +60,7 @@ EXEMPT = {
     "/console/logout": "ends a session, changes nothing",
     "/console/language": "is a matter of the browser",
     "/console/templates/preview": "writes nothing",
+    "/console/lotteries/preview": "writes nothing",
     "/console/codes/lookup": "writes nothing",
 }
 """Writes that the log does not tell of, with the reason."""

@@ -8,6 +8,7 @@ from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.claiming.live_tally import live_key
 from coupon_workers.claiming.live_view import last_whole_second
 from coupon_workers.codes.code_generation import run_generation
+from tests.support import console_lottery_pages as lotteries
 from tests.support import console_money_pages as money
 from tests.support.batch_desk import BatchDesk, users_csv
 from tests.support.batch_worker import sent_by, work
@@ -215,6 +216,9 @@ EXAMPLES: dict[str, Example] = {
     "code_batches": _code_batches,
     "code_batch": _code_batch,
     "new_code_batch": _new_code_batch,
+    "lotteries": lotteries.lotteries_page,
+    "lottery": lotteries.lottery_page,
+    "new_lottery": lotteries.new_lottery_page,
     "code_lookup": lambda shop: "/codes/lookup",
 }
 """By the name of the view. A page that is not here fails the tests."""

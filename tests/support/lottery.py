@@ -14,6 +14,7 @@ from coupon_workers.lottery.draw_gate import DrawDecision, DrawRequest, decide, 
 from coupon_workers.lottery.draw_settlement import drain_draws
 from coupon_workers.lottery.key import LotteryKeys
 from coupon_workers.lottery.lottery import read_lottery, read_prizes
+from coupon_workers.lottery.lottery_control import pause_lottery
 from coupon_workers.lottery.lottery_preheat import preheat_lottery
 from coupon_workers.lottery.lottery_sweep import sweep_lotteries
 from coupon_workers.lottery.new_lottery import NewLottery, NewPrize, create_lottery
@@ -70,6 +71,10 @@ class Fair:
     def drain(self) -> int:
         """Settle what is pending; how many."""
         return drain_draws(self.services, self.lottery_id)
+
+    def pause(self) -> None:
+        """Nobody draws until it is resumed."""
+        pause_lottery(self.services, self.lottery_id)
 
     def preheat(self) -> int:
         """Rebuild the gate; how many draws were loaded."""

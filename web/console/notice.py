@@ -36,6 +36,11 @@ NOTICES = {
     "day_reopened": N_("Open again; what was closed is kept."),
     "run_asked": N_("Asked for. A worker compares."),
     "codes_made": N_("Taken on. The codes are being generated."),
+    "lottery_made": N_("The lottery is made. The coupons of its prizes are set aside."),
+    "lottery_approved": N_("Approved: users draw from its start on."),
+    "lottery_paused": N_("Paused: nobody draws."),
+    "lottery_resumed": N_("Draws are accepted again."),
+    "lottery_ended": N_("Ended. What is left of its prizes goes back once the last draw is settled."),
     "codes_revoked": N_("Revoked: unused codes are worth nothing any more."),
 }
 

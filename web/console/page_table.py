@@ -33,6 +33,7 @@ PAGES = (
     Page("templates", N_("Templates"), frozenset({ADMIN}), CAMPAIGNS),
     Page("batches", N_("Batches"), frozenset({ADMIN}), CAMPAIGNS),
     Page("code_batches", N_("Redeem codes"), frozenset({ADMIN}), CAMPAIGNS),
+    Page("lotteries", N_("Lotteries"), frozenset({ADMIN}), CAMPAIGNS),
     Page("approvals", N_("Approvals"), frozenset({ADMIN}), CAMPAIGNS),
     Page("users", N_("Users"), frozenset({ADMIN}), USERS),
     Page("findings", N_("Findings"), frozenset({ADMIN}), MONEY),

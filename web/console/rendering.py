@@ -58,6 +58,7 @@ def environment() -> Environment:
         "money": show.money,
         "number": show.number,
         "percent": show.percent,
+        "odds": show.odds,
         "span": show.span,
         "plain": show.plain,
         "yes_no": show.yes_no,

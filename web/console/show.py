@@ -15,6 +15,7 @@ from babel.numbers import format_decimal
 from flask import g, request
 from markupsafe import Markup
 
+from coupon_workers.lottery.odds import WEIGHTS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.templates.currency import EXPONENTS
 from web.console.language import gettext, language, locale
@@ -90,6 +91,18 @@ def percent(basis_points: int | None) -> str:
     if basis_points is None:
         return "—"
     return f"{format_decimal(Decimal(basis_points).scaleb(-2).normalize(), locale=locale())}%"
+
+
+def odds(weight: int | None) -> str:
+    """``1.5%`` for a weight of 15,000 in a million: exact, so that those of a lottery add up. None: a dash."""
+    if weight is None:
+        return "—"
+    return f"{format_decimal(Decimal(weight).scaleb(-4), format='#,##0.####', locale=locale())}%"
+
+
+def observed(share: float | None) -> str:
+    """The same for a share of 1, as it came. None: a dash."""
+    return odds(None if share is None else round(share * WEIGHTS))
 
 
 def span(milliseconds: int | None) -> str:

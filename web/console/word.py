@@ -15,6 +15,7 @@ from web.console.batch_word import BATCH_REASONS, BATCH_TONES, BATCH_WORDS
 from web.console.field_word import field_word
 from web.console.finding_word import FINDING_REASONS, FINDING_TONES, FINDING_WORDS
 from web.console.language import N_, gettext
+from web.console.lottery_word import LOTTERY_REASONS, LOTTERY_TONES, LOTTERY_WORDS
 
 WORDS = {
     "draft": N_("draft"),
@@ -86,6 +87,7 @@ WORDS = {
     "NOTHING_TO_DISCOUNT": N_("nothing to take off"),
     **BATCH_WORDS,
     **FINDING_WORDS,
+    **LOTTERY_WORDS,
 }
 
 _TONES = {
@@ -95,7 +97,10 @@ _TONES = {
     "bad": ("rejected", "offline", "revoked"),
 }
 TONES = {
-    name: tone for tones in (_TONES, BATCH_TONES, FINDING_TONES) for tone, names in tones.items() for name in names
+    name: tone
+    for tones in (_TONES, BATCH_TONES, FINDING_TONES, LOTTERY_TONES)
+    for tone, names in tones.items()
+    for name in names
 }
 
 REASONS = {
@@ -130,6 +135,7 @@ REASONS = {
     "NOT_PATCHABLE": N_("After publication only name, total, end of claiming and messages may change."),
     **BATCH_REASONS,
     **FINDING_REASONS,
+    **LOTTERY_REASONS,
 }
 """What is refused, by the code of its error."""
 

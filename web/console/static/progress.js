@@ -19,6 +19,7 @@ const poll = new Poll(() => root.dataset.address, 1000, (answer) => {
     part?.setAttribute("width", `${width}%`);
   }
   bar?.setAttribute("aria-label", `${bar.dataset.label} ${answer.texts.percent}`);
+  root.dispatchEvent(new CustomEvent("answer", { detail: answer }));
   if (answer.stands !== badge.dataset.stands) stand(answer);
   else if (answer.over) poll.hold(true);
 }, troubleIn(document.getElementById("trouble")));
