@@ -9,7 +9,7 @@ import pytest
 import redis
 from hypothesis import settings as hypothesis_settings
 from pydantic import SecretStr
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
 from coupon_workers.runtime.clock import utc_now
@@ -20,8 +20,8 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.task import Task
 from coupon_workers.runtime.worker_number import LeasedIds
-from coupon_workers.schema import Base
 from coupon_workers.schema.migration import upgrade
+from tests.support.empty_database import empty_database
 
 # Whoever runs the tests in the background has the signal of Ctrl-C ignored, and so would every process of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,14 +73,7 @@ def migrated_engine(settings: Settings) -> Iterator[Engine]:
 @pytest.fixture
 def engine(migrated_engine: Engine) -> Engine:
     """The run's database with every table empty."""
-    filled = " UNION ALL ".join(
-        f"SELECT '{table.name}' WHERE EXISTS (SELECT FROM {table.name})" for table in Base.metadata.sorted_tables
-    )
-    with migrated_engine.begin() as connection:
-        # Truncating a partitioned table costs as much when it is empty: dozens of files for each test.
-        tables = ", ".join(connection.scalars(text(filled)))
-        if tables:
-            connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
+    empty_database(migrated_engine)
     return migrated_engine
 
 

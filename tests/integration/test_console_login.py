@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-import redis
 
 from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.access.console_session import IDLE_MS, LONGEST_MS, find_session, open_session
 from coupon_workers.access.login_limit import MOST_TRIES
+from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
@@ -209,7 +209,7 @@ def test_the_language_is_the_browsers_until_one_is_chosen(shop: Shop) -> None:
 def test_without_redis_the_console_says_so_in_its_own_words(services: Services) -> None:
     """As a page; scripts hear it as data. Nobody is let in meanwhile."""
     zoe = Visitor(Shop(services), "admin")
-    away = Shop(replace(services, redis=redis.Redis(port=1, socket_connect_timeout=1)))
+    away = Shop(replace(services, redis=client_without_retries("redis://127.0.0.1:1", 1_000)))
     zoe.client = away.app.test_client()
     zoe.client.set_cookie(COOKIE, "any", path="/console")
 

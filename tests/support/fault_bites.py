@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
 
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
-from coupon_workers.schema import Base
 from coupon_workers.schema.migration import upgrade
+from tests.support.empty_database import empty_database
 from tests.support.history_shop import HistoryShop
 from tests.support.sale import open_sale
 
@@ -40,9 +40,7 @@ def database_to_break(settings: Settings) -> Iterator[Engine]:
 
 def open_shop(services: Services, engine: Engine, path: Path, **columns: Any) -> HistoryShop:
     """A sale of ``UNITS`` units in the database of ``engine``, all of whose tables are emptied."""
-    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
-    with engine.begin() as connection:
-        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
+    empty_database(engine)
     own = replace(services, engine=engine)
     assert services.settings.broker_url is not None
     broker = client_without_retries(services.settings.broker_url.get_secret_value(), 2_000)

@@ -14,6 +14,7 @@ from coupon_workers.checking.report import check_all
 from coupon_workers.claiming.settlement import drain
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import Base
+from tests.support.empty_database import empty_database
 from tests.support.http_caller import Caller, FlaskTransport
 from tests.support.http_desk import Desk
 from tests.support.redis_dump import dump
@@ -69,9 +70,7 @@ def rows_by_table(services: Services) -> dict[str, int]:
 
 def empty_stores(services: Services) -> None:
     """Forget everything, for a shop that outlives one test."""
-    tables = ", ".join(table.name for table in Base.metadata.sorted_tables)
-    with services.engine.begin() as connection:
-        connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY"))
+    empty_database(services.engine)
     client: redis.Redis = services.redis
     client.flushall()
 
