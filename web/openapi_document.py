@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from flask import Flask
-from flask_openapi3 import Info, OpenAPI
+from flask_openapi3 import APIBlueprint, Info, OpenAPI
 from werkzeug.routing import Rule
 
 from web.api_description import API_DESCRIPTION
@@ -92,6 +92,14 @@ class DescribedApplication(OpenAPI):
         super().__init__(
             import_name, info=INFO, security_schemes=SECURITY_SCHEMES, doc_ui=False, static_folder=None, **options
         )
+
+    def register_api(self, api: APIBlueprint, **options: Any) -> None:
+        """As the library does; but an address of two blueprints has the methods of both."""
+        before = dict(self.paths)
+        super().register_api(api, **options)
+        for path in before.keys() & api.paths.keys():
+            methods = {method: getattr(api.paths[path], method) for method in api.paths[path].model_fields_set}
+            self.paths[path] = before[path].model_copy(update=methods)
 
     def generate_spec_json(self) -> None:
         """Make the document."""

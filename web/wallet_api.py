@@ -109,7 +109,7 @@ class WalletQuery(QueryModel):
 @require("storefront")
 def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
-    user_id = _user(path.user_id)
+    user_id = checked_user(path.user_id)
     if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
         return Response(first_page_json(services(), web_of_app().pages, user_id), content_type="application/json")
     before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
@@ -129,7 +129,7 @@ def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
 @refuses("COUPON_NOT_FOUND")
 def get_coupon(path: CouponPath) -> dict[str, Any]:
     """Another user's coupon is not found, like one that does not exist."""
-    coupon = read_coupon(services(), _user(path.user_id), path_id(path.coupon_no, "COUPON_NOT_FOUND"))
+    coupon = read_coupon(services(), checked_user(path.user_id), path_id(path.coupon_no, "COUPON_NOT_FOUND"))
     if coupon is None:
         raise NotFound("COUPON_NOT_FOUND", "this user has no coupon of that number")
     return coupon
@@ -149,7 +149,7 @@ def transfer(path: CouponPath, body: TransferBody) -> tuple[dict[str, Any], int]
     Sent again, the same coupon is answered again. 409 `NOT_TRANSFERABLE`, `EXPIRED`, or `COUPON_NOT_AVAILABLE` with
     `coupon_status`, and `order_no` when an order has locked it.
     """
-    user_id = _user(path.user_id)
+    user_id = checked_user(path.user_id)
     coupon_id = path_id(path.coupon_no, "COUPON_NOT_FOUND")
     wish = Transfer(user_id, coupon_id, body.to_user_id, to_coupon_id=subject_id())
     received = find_coupon(
@@ -159,7 +159,8 @@ def transfer(path: CouponPath, body: TransferBody) -> tuple[dict[str, Any], int]
     return received, 201
 
 
-def _user(user_id: str) -> str:
+def checked_user(user_id: str) -> str:
+    """The user of an address. Raises ``InvalidInput`` for one that cannot be."""
     problem = user_id_problem(user_id)
     if problem:
         raise InvalidInput([("user_id", problem)])

@@ -22,6 +22,8 @@ class AuditAction(StrEnum):
     TEMPLATE_PREHEAT = "template.preheat"
     TEMPLATE_REVOKE = "template.revoke"
     COUPON_REVOKE = "coupon.revoke"
+    COUPON_REISSUE = "coupon.reissue"
+    COUPON_UNLOCK = "coupon.unlock"
     BATCH_CREATE = "batch.create"
     BATCH_APPROVE = "batch.approve"
     BATCH_PAUSE = "batch.pause"

@@ -72,10 +72,13 @@ def reserve(services: Services, connection: Connection, batch: Row, now: datetim
     return None
 
 
-def free_units(services: Services, connection: Connection, template_id: int) -> int:
-    """How many units may be set aside of the template, which this transaction holds from here on."""
+def free_units(services: Services, connection: Connection, template_id: int, given_back: int = 0) -> int:
+    """How many units may be set aside of the template, which this transaction holds from here on.
+
+    ``given_back``: units that this transaction has given back, of which the gate does not know.
+    """
     room: int = connection.execute(_ROOM, {"template_id": template_id}).scalar_one()
-    return max(0, min(room, _gate_stock(services, template_id, room)))
+    return max(0, min(room, _gate_stock(services, template_id, room) + given_back))
 
 
 def _gate_stock(services: Services, template_id: int, room: int) -> int:

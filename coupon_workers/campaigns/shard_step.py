@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.campaigns.batch import BatchStatus, Row, batch_no
 from coupon_workers.campaigns.gate_count import count_step
 from coupon_workers.claiming.turn import wait_for_turn
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import database_errors
@@ -41,12 +42,12 @@ _LEFT = text(
 
 # "+ 0" as in settling: of a new template the statistics know nothing. User by user: of a join the plan that is kept for
 # a table of one page may be one that costs more than all the rest.
-_HELD = """SELECT count(*) AS coupons,
+_HELD = f"""SELECT count(*) AS coupons,
                   count(*) FILTER (WHERE CAST(c.claimed_at AT TIME ZONE :timezone AS date)
                                          = CAST(:now AT TIME ZONE :timezone AS date)) AS today
              FROM coupon c
             WHERE c.user_id = n.user_id AND c.template_id + 0 = :template_id
-              AND c.source NOT IN ('transfer', 'lottery')"""
+              AND {COUNTED}"""
 _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 """A template without limits asks for nobody's coupons."""
 

@@ -16,7 +16,7 @@ _OF_TEMPLATES = """
            coalesce(a.issued, 0) AS issued, coalesce(a.granted, 0) AS granted
       FROM coupon_template t
       FULL JOIN (SELECT template_id, count(*) FILTER (WHERE source <> 'transfer') AS issued,
-                        count(*) FILTER (WHERE source IN ('batch', 'code', 'lottery')) AS granted
+                        count(*) FILTER (WHERE source IN ('batch', 'code', 'lottery', 'manual')) AS granted
                    FROM coupon_archive GROUP BY template_id) AS a USING (template_id)
      WHERE (coalesce(t.archived_quantity, 0), coalesce(t.archived_granted_quantity, 0))
            <> (coalesce(a.issued, 0), coalesce(a.granted, 0))

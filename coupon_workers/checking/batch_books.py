@@ -46,7 +46,8 @@ _OF_TEMPLATES = """
                           UNION ALL
                          SELECT template_id, 1 FROM risk_review WHERE state = 'held') AS holder(template_id, kept)
                   GROUP BY template_id) AS b USING (template_id)
-      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon WHERE source IN ('batch', 'code', 'lottery')
+      LEFT JOIN (SELECT template_id, count(*) AS granted FROM coupon
+                  WHERE source IN ('batch', 'code', 'lottery', 'manual')
                   GROUP BY template_id) AS c USING (template_id)
       LEFT JOIN (SELECT template_id, count(*) AS held FROM risk_review WHERE state = 'held'
                   GROUP BY template_id) AS r USING (template_id)

@@ -15,7 +15,7 @@ _BEYOND = """
            t.per_user_daily_limit
       FROM coupon c
       JOIN coupon_template t USING (template_id)
-     WHERE t.per_user_daily_limit IS NOT NULL AND c.source NOT IN ('transfer', 'lottery')
+     WHERE t.per_user_daily_limit IS NOT NULL AND c.source NOT IN ('transfer', 'lottery', 'manual')
      GROUP BY c.user_id, c.template_id, day, t.per_user_daily_limit
     HAVING count(*) > t.per_user_daily_limit
      ORDER BY c.template_id, c.user_id, day LIMIT :breach_limit

@@ -16,7 +16,7 @@ PAGE = 5_000
 
 _COUPONS = text("""
     SELECT coupon_id AS claim_id, template_id, user_id, request_id, source, 'issued' AS state FROM coupon
-     WHERE (template_id, coupon_id) > (:template_id, :claim_id) AND source NOT IN ('transfer', 'lottery')
+     WHERE (template_id, coupon_id) > (:template_id, :claim_id) AND source NOT IN ('transfer', 'lottery', 'manual')
      ORDER BY template_id, coupon_id LIMIT :page
 """)
 _REJECTIONS = text("""

@@ -25,11 +25,11 @@ _HELD = text("""
       FROM unnest(CAST(:template_ids AS bigint[]), CAST(:user_ids AS text[])) AS taker(template_id, user_id)
      CROSS JOIN LATERAL (SELECT coupon_id FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
-                            AND c.source NOT IN ('transfer', 'lottery')
+                            AND c.source NOT IN ('transfer', 'lottery', 'manual')
                           UNION ALL
                          SELECT coupon_id FROM coupon_archive c
                           WHERE c.user_id = taker.user_id AND c.template_id = taker.template_id
-                            AND c.source NOT IN ('transfer', 'lottery')
+                            AND c.source NOT IN ('transfer', 'lottery', 'manual')
                           UNION ALL
                          SELECT claim_id FROM risk_review r
                           WHERE r.user_id = taker.user_id AND r.template_id = taker.template_id

@@ -10,7 +10,8 @@ RULE = "user_limit"
 
 _BEYOND = """
     SELECT c.template_id, c.user_id, c.held, t.per_user_limit
-      FROM (SELECT user_id, template_id, count(*) AS held FROM coupon WHERE source NOT IN ('transfer', 'lottery')
+      FROM (SELECT user_id, template_id, count(*) AS held FROM coupon
+             WHERE source NOT IN ('transfer', 'lottery', 'manual')
              GROUP BY user_id, template_id
             HAVING count(*) > (SELECT coalesce(min(per_user_limit), 1) FROM coupon_template)) AS c
       JOIN coupon_template t USING (template_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from coupon_workers.coupons.source_sql import COUNTED
+
 Row = dict[str, Any]
 
 
@@ -70,17 +72,17 @@ _COUNTED_OF_A_POOL = f"{_COUNTED} AND (SELECT sum(n) FROM drawn) = (SELECT count
 # "+ 0" keeps the index on template_id out: of a new template the statistics know nothing, the planner takes it for
 # one of a single coupon, and would go through all its coupons for each user. What other users gave a user is no claim,
 # nor is what he won.
-BEYOND_LIMIT = """
+BEYOND_LIMIT = f"""
     EXISTS (SELECT FROM (SELECT user_id, count(*) AS n FROM entry GROUP BY user_id) AS asked
              WHERE n + (SELECT count(*) FROM coupon c
                          WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
-                           AND c.source NOT IN ('transfer', 'lottery')) > :user_limit)"""
-_BEYOND_DAILY_LIMIT = """
+                           AND {COUNTED}) > :user_limit)"""
+_BEYOND_DAILY_LIMIT = f"""
     EXISTS (SELECT FROM (SELECT user_id, CAST(claimed_at AT TIME ZONE :timezone AS date) AS day, count(*) AS n
                            FROM entry GROUP BY 1, 2) AS asked
              WHERE n + (SELECT count(*) FROM coupon c
                          WHERE c.user_id = asked.user_id AND c.template_id + 0 = :template_id
-                           AND c.source NOT IN ('transfer', 'lottery')
+                           AND {COUNTED}
                            AND CAST(c.claimed_at AT TIME ZONE :timezone AS date) = asked.day) > :daily_limit)"""
 _REJECTED_BEFORE = """
     EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)

@@ -65,7 +65,7 @@ _EPOCH_DAY = date(1970, 1, 1)
 _PAGES = {
     "coupon": (
         "SELECT coupon_id AS claim_id, user_id, CASE source WHEN 'claim' THEN request_id ELSE '' END AS request_id,"
-        " claim_seq, claimed_at, CASE source WHEN 'lottery' THEN 'won' ELSE 'issued' END AS state,"
+        " claim_seq, claimed_at, CASE WHEN source IN ('lottery', 'manual') THEN 'won' ELSE 'issued' END AS state,"
         " CAST(claimed_at AT TIME ZONE :timezone AS date) AS day FROM coupon"
         " WHERE template_id = :template_id AND coupon_id > :after AND source <> 'transfer'"
         " ORDER BY coupon_id LIMIT :page"

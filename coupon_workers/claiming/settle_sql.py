@@ -13,6 +13,7 @@ from coupon_workers.claiming.outcome import HELD
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
 from coupon_workers.claiming.verdict import Books, Verdict
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.pools.pool_store import count_left, draw_left
 from coupon_workers.runtime.array_literal import numbers, texts
 from coupon_workers.runtime.database import transaction
@@ -115,7 +116,7 @@ _COUPONS_OF = (
     "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
     " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM {}"
     " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[]))"
-    " AND source NOT IN ('transfer', 'lottery')"
+    f" AND {COUNTED}"
 )
 _HELD = text(f"{_COUPONS_OF.format('coupon')} UNION ALL {_COUPONS_OF.format('coupon_archive')}")
 

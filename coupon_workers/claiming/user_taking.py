@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 
 from coupon_workers.claiming.listed_template import ListedTemplate
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import database_errors
 from coupon_workers.runtime.services import Services
@@ -17,13 +18,13 @@ from coupon_workers.runtime.services import Services
 # "+ 0" as in settling: of a new template the statistics know nothing. What others gave a user, and
 # what he won, is not counted.
 _TAKEN = text(
-    """
+    f"""
     SELECT c.template_id, count(*) AS coupons,
            count(*) FILTER (WHERE CAST(c.claimed_at AT TIME ZONE t.timezone AS date)
                                   = CAST(CAST(:now AS timestamptz) AT TIME ZONE t.timezone AS date)) AS today
       FROM coupon c JOIN coupon_template t ON t.template_id = c.template_id
      WHERE c.user_id = :user_id AND c.template_id + 0 = ANY (CAST(:template_ids AS bigint[]))
-       AND c.source NOT IN ('transfer', 'lottery', 'manual')
+       AND {COUNTED}
      GROUP BY c.template_id
     """
 )

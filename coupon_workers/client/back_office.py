@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
 
 from coupon_workers.client.book_answer import AuditEntry, ClosedDay, DayClose, LedgerAnswer
 from coupon_workers.client.caller import Caller, given, segment
 from coupon_workers.client.finding_answer import FindingAnswer, RunAnswer, RunSummary
-from coupon_workers.client.wallet_answer import CouponHistoryAnswer
+from coupon_workers.client.wallet_answer import CouponAnswer, CouponHistoryAnswer
 from coupon_workers.client.webhook_answer import (
     DeliveryAnswer,
     KeyAnswer,
@@ -121,12 +121,31 @@ class BackOffice:
         path, body = f"/v1/findings/{segment(finding_id)}/ignore", {"comment": comment}
         return cast("FindingAnswer", self._caller.write("POST", path, body, idempotency_key=idempotency_key))
 
+    def reissue_coupon(
+        self, user_id: str, template_id: str, request_id: str, reason: str, *, in_place_of: str | None = None
+    ) -> CouponAnswer:
+        """Give a coupon by hand, or one in place of another; once by the user's ``request_id``, for good."""
+        path = f"/v1/users/{segment(user_id)}/coupons"
+        body = given(template_id=template_id, request_id=request_id, reason=reason, in_place_of=in_place_of)
+        return cast("CouponAnswer", self._caller.write_numbered(path, body, request_id))
+
     def revoke_coupon(
         self, user_id: str, coupon_no: str, reason: str, *, idempotency_key: str | None = None
     ) -> CouponHistoryAnswer:
         """Take an unused coupon back."""
-        path = f"/v1/users/{segment(user_id)}/coupons/{segment(coupon_no)}/revoke"
-        answer = self._caller.write("POST", path, {"reason": reason}, idempotency_key=idempotency_key)
+        return self._act(user_id, coupon_no, "revoke", {"reason": reason}, idempotency_key)
+
+    def unlock_coupon(
+        self, user_id: str, coupon_no: str, reason: str, *, force: bool = False, idempotency_key: str | None = None
+    ) -> CouponHistoryAnswer:
+        """Have the order that has locked a coupon let go; while it may still be paid only with ``force``."""
+        return self._act(user_id, coupon_no, "unlock", {"reason": reason, "force": force}, idempotency_key)
+
+    def _act(
+        self, user_id: str, coupon_no: str, action: str, body: Mapping[str, Any], idempotency_key: str | None
+    ) -> CouponHistoryAnswer:
+        path = f"/v1/users/{segment(user_id)}/coupons/{segment(coupon_no)}/{action}"
+        answer = self._caller.write("POST", path, body, idempotency_key=idempotency_key)
         return cast("CouponHistoryAnswer", answer)
 
     def make_key(

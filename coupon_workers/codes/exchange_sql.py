@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 REQUEST_PREFIX = "code\t"
@@ -39,13 +40,14 @@ HOLD = text(
 # "+ 0" as in settling: of a new template the statistics know nothing. What other users gave a user
 # is not counted, nor what he won.
 HELD = text(
-    """
+    f"""
     SELECT count(*) AS coupons,
            count(*) FILTER (WHERE CAST(claimed_at AT TIME ZONE :timezone AS date)
                                   = CAST(CAST(:now AS timestamptz) AT TIME ZONE :timezone AS date)) AS today,
            coalesce(max(claim_seq) FILTER (WHERE batch_no = :batch_no), 0) AS last_seq
       FROM coupon c
-     WHERE c.user_id = :user_id AND c.template_id + 0 = :template_id AND c.source NOT IN ('transfer', 'lottery')
+     WHERE c.user_id = :user_id AND c.template_id + 0 = :template_id
+       AND {COUNTED}
     """
 )
 

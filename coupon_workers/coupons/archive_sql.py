@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from coupon_workers.coupons.source_sql import GRANTED
 from coupon_workers.schema import Coupon, CouponFlow
 from coupon_workers.schema.coupon_archive import ENDED_STATUSES
 
@@ -81,7 +82,7 @@ MOVE = text(f"""
         INSERT INTO coupon_flow_archive ({_FLOW}, archived_at) SELECT {_FLOW}, :now FROM steps
     ), counts AS (
         SELECT count(*) AS moved, count(*) FILTER (WHERE source <> 'transfer') AS issued,
-               count(*) FILTER (WHERE source IN ('batch', 'code', 'lottery')) AS granted
+               count(*) FILTER (WHERE {GRANTED}) AS granted
           FROM moved
     ), template AS (
         UPDATE coupon_template t

@@ -7,6 +7,12 @@ from sqlalchemy import text
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
 
+# Held before it is looked at: whoever has it in hand is waited for.
+HOLD = text("""
+    SELECT template_id, status, order_no, valid_to FROM coupon
+     WHERE user_id = :user_id AND coupon_id = :coupon_id FOR NO KEY UPDATE
+""")
+
 # Whoever has a coupon in hand is not waited for: an order may hold several, in another order than this would take
 # them. It is met again in the next pass. With these settings each coupon is found by its key, whatever statistics say.
 REVOKE = text(f"""

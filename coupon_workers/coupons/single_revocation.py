@@ -5,23 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
-
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.coupons.revocation import revoke_all, tell_gate
+from coupon_workers.coupons.revocation_sql import HOLD
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
-
-# Held before it is looked at: whoever has it in hand is waited for.
-_HOLD = text("""
-    SELECT template_id, status, order_no, valid_to FROM coupon
-     WHERE user_id = :user_id AND coupon_id = :coupon_id FOR NO KEY UPDATE
-""")
 
 
 def revoke_coupon(services: Services, user_id: str, coupon_id: int, reason: str, operator: str) -> None:
@@ -32,7 +25,7 @@ def revoke_coupon(services: Services, user_id: str, coupon_id: int, reason: str,
     """
     now = services.clock()
     with transaction(services.engine) as connection:
-        coupon = connection.execute(_HOLD, {"user_id": user_id, "coupon_id": coupon_id}).mappings().one_or_none()
+        coupon = connection.execute(HOLD, {"user_id": user_id, "coupon_id": coupon_id}).mappings().one_or_none()
         if coupon is None:
             raise NotFound("COUPON_NOT_FOUND", "this user has no coupon of that number")
         if coupon["status"] == CouponStatus.REVOKED:

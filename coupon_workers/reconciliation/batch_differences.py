@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from coupon_workers.checking.reading import snapshot
+from coupon_workers.coupons.source_sql import GRANTED
 from coupon_workers.reconciliation.difference import MOST, Difference, Reading
 from coupon_workers.reconciliation.repair_name import RepairName
-from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
+from coupon_workers.reconciliation.unit_holders import HOLDERS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
 
@@ -19,7 +20,7 @@ STUCK = timedelta(minutes=15)
 """The sweep of the batches sends again what has not moved for seconds."""
 
 _GIVEN = text(f"""
-    SELECT source, batch_no, template_id, count(*) AS coupons FROM coupon WHERE {GIVEN}
+    SELECT source, batch_no, template_id, count(*) AS coupons FROM coupon WHERE {GRANTED}
      GROUP BY source, batch_no, template_id
 """)
 _HOLDERS = text(f"""

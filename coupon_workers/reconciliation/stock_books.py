@@ -9,19 +9,21 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.reconciliation.unit_holders import HOLDERS
 
-ALL_ROWS = """
+ALL_ROWS = f"""
     SELECT template_id, count(*) AS issued,
-           sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE source <> 'lottery'
+           sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE {COUNTED}
                AND template_id = ANY(CAST(:warm AS bigint[]))) AS takers
       FROM coupon WHERE source <> 'transfer' GROUP BY template_id
 """
-_SOME_ROWS = """
+_SOME_ROWS = f"""
     SELECT template_id, issued, takers
       FROM unnest(CAST(:template_ids AS bigint[])) AS t(template_id)
      CROSS JOIN LATERAL (SELECT count(*) AS issued,
-                                sum(crc32(convert_to(user_id, 'UTF8'))) FILTER (WHERE source <> 'lottery') AS takers
+                                sum(crc32(convert_to(user_id, 'UTF8')))
+                                FILTER (WHERE {COUNTED}) AS takers
                            FROM coupon c WHERE c.template_id = t.template_id AND c.source <> 'transfer') AS held
 """
 _ALL_REJECTED = "SELECT template_id, count(*) AS rejected FROM claim_rejection GROUP BY template_id"

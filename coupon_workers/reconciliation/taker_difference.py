@@ -12,6 +12,7 @@ from sqlalchemy import text
 from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.reconciliation.difference import MOST
 from coupon_workers.runtime.services import Services
 
@@ -19,19 +20,19 @@ SHOWN_USERS = 5
 PAGE = 5_000
 
 # OFFSET 0 keeps the look-up of each user one by index.
-_HELD = text("""
+_HELD = text(f"""
     SELECT taker.user_id, held.coupons
       FROM unnest(CAST(:user_ids AS text[])) AS taker(user_id)
      CROSS JOIN LATERAL (SELECT count(*) AS coupons FROM coupon c
                           WHERE c.user_id = taker.user_id AND c.template_id + 0 = :template_id
-                            AND c.source NOT IN ('transfer', 'lottery') OFFSET 0) AS owned
+                            AND {COUNTED} OFFSET 0) AS owned
      CROSS JOIN LATERAL (SELECT owned.coupons + count(*) AS coupons FROM risk_review r
                           WHERE r.user_id = taker.user_id AND r.template_id = :template_id
                             AND r.state = 'held' OFFSET 0) AS held
 """)
-_OWNERS = text("""
+_OWNERS = text(f"""
     SELECT coupon_id, user_id FROM coupon
-     WHERE template_id = :template_id AND coupon_id > :after AND source NOT IN ('transfer', 'lottery')
+     WHERE template_id = :template_id AND coupon_id > :after AND {COUNTED}
      ORDER BY coupon_id LIMIT :page
 """)
 

@@ -14,10 +14,11 @@ from sqlalchemy import Connection, text
 from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.turn import wait_for_turn
+from coupon_workers.coupons.source_sql import GRANTED
 from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.pools.pool_store import recount_pool
 from coupon_workers.reconciliation.gate_books import lost_claims
-from coupon_workers.reconciliation.unit_holders import GIVEN, HOLDERS
+from coupon_workers.reconciliation.unit_holders import HOLDERS
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import expire_coupons, preheat_template, settle_claims
 from coupon_workers.templates.archived import check_nothing_archived
@@ -46,7 +47,7 @@ _ROWS = text(f"""
     SELECT archived_quantity - restocked_quantity
            + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND source <> 'transfer') AS issued,
            archived_granted_quantity
-           + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GIVEN}) AS granted,
+           + (SELECT count(*) FROM coupon WHERE template_id = :template_id AND {GRANTED}) AS granted,
            (SELECT count(*) FROM claim_rejection WHERE template_id = :template_id) AS rejected,
            (SELECT coalesce(sum(kept), 0) FROM ({HOLDERS}) AS holder WHERE template_id = :template_id) AS reserved,
            (SELECT count(*) FROM risk_review WHERE template_id = :template_id AND state = 'held') AS held

@@ -1,7 +1,7 @@
-"""Who holds units of a template beside its stock, and which coupons come out of them: said once, for all who compare.
+"""Who holds units of a template beside its stock: said once, for all who compare.
 
-A claim that is held for review holds one. A new holder is one more branch of ``HOLDERS`` and one more source in
-``GIVEN``.
+A claim that is held for review holds one. A new holder is one more branch of ``HOLDERS``, and one more source in
+``coupons/source_sql.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,3 @@ HOLDERS = """
     SELECT template_id, 1, 1, 1, 0 FROM risk_review WHERE state = 'held'"""
 """Of each holder the units that are rightly set aside for it (``kept``), what its row says is left (``has_left``) and
 what follows from what it got and gave (``due``), and what it has given."""
-
-GIVEN = "source IN ('batch', 'code', 'lottery')"
-"""Coupons that were issued out of units set aside: those that ``granted_quantity`` counts."""

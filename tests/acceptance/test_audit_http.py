@@ -22,6 +22,7 @@ from tests.support.batch_desk import BatchDesk
 from tests.support.http_caller import Caller
 from tests.support.http_desk import template_body
 from tests.support.http_shop import Shop
+from tests.support.order_http import OrderCentre
 from tests.support.reconciling import ReconDesk, difference
 from web.auth import OPERATED, scopes_of
 from web.path_template import path_template
@@ -49,6 +50,8 @@ AUDITED = {
     f"POST {TEMPLATE}/clone": AuditAction.TEMPLATE_CREATE,
     f"POST {TEMPLATE}/revoke": AuditAction.TEMPLATE_REVOKE,
     "POST /v1/users/{user_id}/coupons/{coupon_no}/revoke": AuditAction.COUPON_REVOKE,
+    "POST /v1/users/{user_id}/coupons/{coupon_no}/unlock": AuditAction.COUPON_UNLOCK,
+    "POST /v1/users/{user_id}/coupons": AuditAction.COUPON_REISSUE,
     "POST /v1/batches": AuditAction.BATCH_CREATE,
     f"POST {BATCH}/approve": AuditAction.BATCH_APPROVE,
     f"POST {BATCH}/pause": AuditAction.BATCH_PAUSE,
@@ -133,6 +136,12 @@ class Office:
         self.shop.front.claim(template_id, "ann").ok(202)
         self.shop.settle(template_id)
         return str(self.execute("SELECT coupon_id FROM coupon ORDER BY coupon_id DESC LIMIT 1"))
+
+    def locked(self) -> str:
+        """A coupon of ann's that an order has locked."""
+        coupon_no = self.coupon(self.desk.open())
+        OrderCentre(self.shop).lock("o1", [coupon_no]).ok()
+        return coupon_no
 
     def batch(self, status: str = "ready") -> str:
         """A batch for ann that waits for approval."""
@@ -219,6 +228,14 @@ def _of_templates(office: Office) -> Attempts:
         "POST /v1/users/{user_id}/coupons/{coupon_no}/revoke": lambda: (
             f"/v1/users/ann/coupons/{office.coupon(desk.open())}/revoke",
             {"reason": "wrong"},
+        ),
+        "POST /v1/users/{user_id}/coupons/{coupon_no}/unlock": lambda: (
+            f"/v1/users/ann/coupons/{office.locked()}/unlock",
+            {"reason": "given up", "force": True},
+        ),
+        "POST /v1/users/{user_id}/coupons": lambda: (
+            "/v1/users/ann/coupons",
+            {"template_id": desk.open(), "request_id": "t-1", "reason": "sorry"},
         ),
         "POST /v1/batches": lambda: ("/v1/batches", {"template_id": desk.open(), "name": "b", "tags": "vip"}),
         f"POST {BATCH}/approve": lambda: (f"/v1/batches/{office.batch()}/approve", None),

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from coupon_workers.claiming import settlement
+from coupon_workers.coupons import reissue
 from coupon_workers.orders import order_desk
 from coupon_workers.wallet.wallet import read_wallet
 from coupon_workers.wallet.wallet_key import wallet_key
@@ -98,6 +99,7 @@ def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(wallets: 
     [
         (order_desk, "order.after_commit", "a coupon is locked"),
         (settlement, "settle.after_commit", "a claim is settled"),
+        (reissue, "reissue.after_commit", "a coupon takes another's place"),
     ],
 )
 def test_a_process_killed_before_it_forgets_leaves_nothing_stale(

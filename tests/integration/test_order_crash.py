@@ -22,6 +22,7 @@ CALLS: dict[str, tuple[list[Call], Call]] = {
     "redeem": ([lambda shop, coupon: shop.lock("o1", [coupon])], lambda shop, _: shop.pay("o1")),
     "redeem directly": ([], lambda shop, coupon: shop.pay_directly("o1", [coupon])),
     "release": ([lambda shop, coupon: shop.lock("o1", [coupon])], lambda shop, _: shop.release("o1")),
+    "unlock": ([lambda shop, coupon: shop.lock("o1", [coupon])], lambda shop, coupon: shop.unlock(coupon)),
     "refund": (
         [lambda shop, coupon: shop.pay_directly("o1", [coupon])],
         lambda shop, _: shop.refund("o1", "ref-1", [("1", 1)]),

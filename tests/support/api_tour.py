@@ -114,6 +114,11 @@ class Tour:
         assert "unused" == wallet.coupon("u-1002", given["coupon_no"])["status"]
         revoked = self.admin.back_office.revoke_coupon("u-1002", given["coupon_no"], "the amount was wrong")
         assert "revoked" == revoked["status"]
+        for _ in range(2):  # the second time it is the answer to a request that was lost
+            instead = self.admin.back_office.reissue_coupon(
+                "u-1002", template_id, "ticket-4711", "the amount was wrong", in_place_of=given["coupon_no"]
+            )
+            assert ("manual", "unused") == (instead["source"], instead["status"])
         assert 3 <= self.admin.templates.stats(template_id)["issued"]
         assert "ann@example.com" == wallet.set_contact("u-1001", "smtp", "ann@example.com")["address"]
         assert wallet.contact("u-1001", "smtp") == wallet.forget_contact("u-1001", "smtp")
@@ -142,6 +147,9 @@ class Tour:
         second = self.coupon(template_id, request="second")
         self.centre.orders.lock("O-2", ORDER, [second], ttl_seconds=600)
         assert "released" == self.centre.orders.release("O-2", "u-1001", "buyer")["status"]
+        self.centre.orders.lock("O-3", ORDER, [second])
+        freed = self.admin.back_office.unlock_coupon("u-1001", second, "the buyer gave up", force=True)
+        assert "unused" == freed["status"]
         told = self.centre.orders.tell("E-1", "O-2", "u-1001", "closed", from_now(), reason="buyer")
         assert "E-1" == told["event_id"]
 

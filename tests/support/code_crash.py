@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,24 @@ _SECRETS = ("database_url", "redis_url", "broker_url", "code_pepper")
 def in_child(settings: Settings, crash_at: str, **words: Any) -> tuple[int, float]:
     """Generate (``code_batch_id``, ``chunk``) or exchange (the fields of ``Exchange``): the return code, and by how
     many MiB the process has grown if it lived to tell."""
+    done = run_child("tests.support.code_crash", settings, crash_at, words)
+    lines = done.stdout.split()
+    return done.returncode, float(lines[-1]) if done.returncode == 0 else 0.0
+
+
+def run_child(
+    module: str, settings: Settings, crash_at: str, words: Mapping[str, Any]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a module's own process to its end, or its death: ``words`` are its argument, as JSON."""
     given = {f"COUPON_{name.upper()}": getattr(settings, name).get_secret_value() for name in _SECRETS}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.code_crash", json.dumps(words)],
+    return subprocess.run(
+        [sys.executable, "-m", module, json.dumps(words)],
         cwd=ROOT,
         env=os.environ | given | {"COUPON_CRASH_AT": crash_at},
         stdout=subprocess.PIPE,
         timeout=PATIENCE_S,
         check=False,
     )
-    lines = done.stdout.split()
-    return done.returncode, float(lines[-1]) if done.returncode == 0 else 0.0
 
 
 def _main() -> None:

@@ -13,6 +13,7 @@ from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, No
 from coupon_workers.orders import order_desk as desk
 from coupon_workers.orders.order_reading import read_whole_order
 from coupon_workers.orders.order_request import EventBody, LockBody, QuoteBody, RedeemBody, RefundBody, ReleaseBody
+from coupon_workers.orders.unlock import unlock_coupon
 from coupon_workers.orders.unlock_sweep import release_overdue_locks
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
@@ -143,6 +144,11 @@ class OrderShop:
         """Let an order's coupons go."""
         body = ReleaseBody.model_validate({"user_id": self.user, "reason": reason})
         return desk.release_order(self.services, order, body, "key:orders")
+
+    def unlock(self, coupon_id: int, *, force: bool = True) -> Json:
+        """Have an operator free the coupon; where it stands then."""
+        unlock_coupon(self.services, self.user, coupon_id, "a complaint", "key:desk", force=force)
+        return {"status": self.status(coupon_id)}
 
     def refund(self, order: str, refund: str, lines: Sequence[tuple[str, int]] | None = None) -> Json:
         """Return pieces of lines, or everything."""

@@ -129,6 +129,11 @@ def _recall(wallets: Wallets) -> None:
     perform_revocation(wallets.services, int(asked["revocation_id"]))
 
 
+def _reissue(wallets: Wallets, **more: str) -> None:
+    body = {"template_id": wallets.template_id, "request_id": "ticket-1"} | REASON | more
+    wallets.post("/v1/users/ann/coupons", body, 201)
+
+
 def _expire(wallets: Wallets) -> None:
     expire_coupons(wallets.services, wallets.later(days=8))
 
@@ -168,6 +173,11 @@ CHANGES = {
     "an order is returned": Change(lambda wallets: wallets.centre.refund("o1", "ref-1").ok(), _pay),
     "a coupon expires": Change(_expire),
     "a coupon is revoked": Change(lambda wallets: wallets.post(wallets.of_ann("revoke"), REASON)),
+    "a coupon is given by hand": Change(_reissue),
+    "a coupon takes another's place": Change(lambda wallets: _reissue(wallets, in_place_of=wallets.coupon_no)),
+    "an operator frees a coupon": Change(
+        lambda wallets: wallets.post(wallets.of_ann("unlock"), REASON | {"force": True}), _lock
+    ),
     "a template is recalled": Change(_recall),
     "a repair frees a coupon": Change(_reconcile, _break_lock),
     "a coupon is archived": Change(lambda wallets: archive_coupons(wallets.services, wallets.later(days=900)), _expire),
