@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from threading import Lock
 from typing import Any
 
-from flask import Response, current_app
+from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, Field
 
 from coupon_workers.lottery import lottery_control as control
 from coupon_workers.lottery import lottery_reading as reading
-from coupon_workers.lottery.draw_front import DrawFront
 from coupon_workers.lottery.draw_gate import DrawRequest
 from coupon_workers.lottery.lottery_reading import LotteryAnswer, SettledDraw
 from coupon_workers.lottery.new_lottery import create_lottery
 from coupon_workers.orders.order import UserId
-from coupon_workers.runtime.metrics import count_draw
 from web.auth import require
 from web.context import principal, services
 from web.draw_answer import REFUSALS, draw_body, evidence_of
+from web.draw_front import draw
 from web.idempotent import idempotent, subject_id
 from web.lotteries_model import DrawAnswer, DrawBody, LotteryBody
 from web.page import PageQuery, page, read_cursor
@@ -31,9 +29,6 @@ from web.problem_code import refuses
 api = APIBlueprint("lotteries", __name__, abp_tags=[Tag(name="Lotteries", description="Prizes drawn at odds")])
 
 Json = dict[str, Any]
-
-_DESK = "coupon_workers_draw_front"
-_making_desk = Lock()
 
 
 class LotteryPath(BaseModel):
@@ -172,8 +167,7 @@ def post_draw(path: LotteryPath, body: DrawBody) -> Any:
     """One round trip to Redis decides. The same `request_id` of this user has the same prize, for good; a prize that is
     used up falls to `none`."""
     asked = DrawRequest(path.number, body.user_id, body.request_id)
-    decision = _desk().draw(asked)
-    count_draw(decision.outcome)
+    decision = draw(asked)
     refusal = REFUSALS.get(decision.outcome)
     if refusal is None:
         return draw_body(decision, asked)
@@ -184,12 +178,3 @@ def post_draw(path: LotteryPath, body: DrawBody) -> Any:
         refusal.status, decision.outcome.value, refusal.detail, headers=headers, evidence=evidence
     )
     return answer
-
-
-def _desk() -> DrawFront:
-    """The desk of this process: one for all its threads, made at the first draw, after the fork."""
-    desk: DrawFront | None = current_app.extensions.get(_DESK)
-    if desk is None:
-        with _making_desk:
-            desk = current_app.extensions.setdefault(_DESK, DrawFront(services()))
-    return desk

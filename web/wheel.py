@@ -43,10 +43,12 @@ def _part(place: int, parts: int, prizes: int) -> Markup:
         shape = Markup('<path class="area {}" d="{}"></path>').format(color, path)
     if parts > MOST_NUMBERED:
         return shape
-    x, y = _edge((place + 0.5) / parts, RADIUS * 0.72)
-    return shape + Markup('<text x="{}" y="{}">{}</text>').format(x, y, "—" if is_none else place + 1)
+    # Turned with its part: it stands upright under the pin.
+    turned = round(360 * (place + 0.5) / parts, 2)
+    text = Markup('<text y="{}" transform="rotate({})">{}</text>')
+    return shape + text.format(-0.72 * RADIUS, turned, "—" if is_none else place + 1)
 
 
-def _edge(turn: float, radius: float = RADIUS) -> tuple[float, float]:
+def _edge(turn: float) -> tuple[float, float]:
     angle = 2 * pi * turn
-    return round(radius * sin(angle), 2), round(-radius * cos(angle), 2)
+    return round(RADIUS * sin(angle), 2), round(-RADIUS * cos(angle), 2)

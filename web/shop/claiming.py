@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from flask import redirect, request, url_for
+from flask import Response, redirect, request, url_for
 
 from coupon_workers.claiming.claim_request import read_claim, user_id_problem
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
@@ -20,6 +20,7 @@ from web.context import services, web_of_app
 from web.path_id import path_id
 from web.shop.blueprint import page, shop
 from web.shop.goods import CHANNEL, GOODS
+from web.shop.lottery_wheel import Told, wheels
 from web.shop.visitor import NAME_COOKIE, TOKEN_COOKIE, check_meant, for_visitors, remember, token, user
 
 SHOWN = 24
@@ -50,7 +51,12 @@ def enter() -> Any:
 @shop.get("")
 @for_visitors
 def front() -> Any:
-    """What there is to claim, what one has, and the goods."""
+    """What there is to claim, wheels, what one has, and the goods."""
+    return show_front()
+
+
+def show_front(drawn: Told | None = None) -> Response:
+    """The page, also after a draw of which it tells."""
     claim_id = request.args.get("claim")
     refused = request.args.get("refused")
     return page(
@@ -63,6 +69,8 @@ def front() -> Any:
         request_id=uuid4().hex,
         goods=GOODS,
         exchanged="exchanged" in request.args,
+        wheels=wheels(),
+        drawn=drawn,
     )
 
 
