@@ -36,7 +36,9 @@ RESULTS = ROOT / "bench" / "results"
     is_flag=True,
     help=f"{FULL_OUTSTANDING:,} coupons, {FULL_USERS:,} users: minutes more, 14 GB.",
 )
-@click.option("--rounds", type=click.IntRange(1, 100), help="Measured rounds. [default: 5; quick: 2]")
+@click.option(
+    "--rounds", type=click.IntRange(1, 100), help="Measured rounds. [default: 5, of short ones 20; quick: 2 and 4]"
+)
 @click.option("--only", "names", multiple=True, type=click.Choice(list(ROWS)), help="This row; may be repeated.")
 @click.option(
     "--out",
@@ -106,7 +108,7 @@ def _scale(quick: bool, full: bool, rounds: int | None) -> Scale:
             many_users=FULL_USERS,
             reconciled_coupons=FULL_RECONCILED,
         )
-    return replace(scale, rounds=rounds or scale.rounds)
+    return replace(scale, rounds=rounds or scale.rounds, short_rounds=rounds or scale.short_rounds)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

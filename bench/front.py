@@ -46,15 +46,16 @@ class Front:
         claims_each: int = 1,
         others: Mapping[str, int] | None = None,
         kind: Kind | None = None,
+        seconds: float | None = None,
     ) -> tuple[LoadResult, dict[str, float]]:
-        """One load of claims for ``load_s``; with it the CPU time for each claim of the front and of ``others`` (name
-        → process).
+        """One load of claims for ``seconds``, or the scale's ``load_s``; with it the CPU time for each claim of the
+        front and of ``others`` (name → process).
 
         Raises ``BenchFailure`` when the generator or the server fails.
         """
         kind = kind or ("claim" if claims_each == 1 else "claim batch")
         per_s = _MOST_REQUESTS_PER_S if claims_each == 1 else _MOST_BATCHES_PER_S
-        spec = self.spec(kind, per_s, template_id=template_id, claims_each=claims_each)
+        spec = self.spec(kind, per_s, template_id=template_id, claims_each=claims_each, seconds=seconds)
         return self.ask(spec, others)
 
     def ask(self, spec: LoadSpec, others: Mapping[str, int] | None = None) -> tuple[LoadResult, dict[str, float]]:
@@ -73,13 +74,15 @@ class Front:
         claims_each: int = 1,
         first_coupon: int = 0,
         mark: str | None = None,
+        seconds: float | None = None,
         asks_database: bool = False,
     ) -> LoadSpec:
-        """A load of the stage's length, of no more than ``chains_per_s`` chains a second.
+        """A load of ``seconds``, or the stage's length, of no more than ``chains_per_s`` chains a second.
 
         ``asks_database``: no more connections than threads of one front may wait for PostgreSQL, wherever they land.
         """
         scale = self.stage.scale
+        seconds = seconds or scale.load_s
         connections = min(scale.connections, FRONT_WAITING) if asks_database else scale.connections
         return LoadSpec(
             kind=kind,
@@ -88,8 +91,8 @@ class Front:
             template_id=template_id,
             mark=mark or self.stage.mark(),
             connections=connections,
-            seconds=scale.load_s,
-            most=max(connections, int(chains_per_s * scale.load_s)),
+            seconds=seconds,
+            most=max(connections, int(chains_per_s * seconds)),
             claims_each=claims_each,
             first_coupon=first_coupon,
         )

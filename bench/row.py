@@ -40,12 +40,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``open`` prepares what the sides need and cleans up behind them; ``about`` says how it is measured."""
+    """``open`` prepares what the sides need and cleans up behind them; ``about`` says how it is measured.
+
+    ``short``: many short rounds, every second one backwards, instead of a few long ones: for sides that differ by less
+    than a machine does from one minute to the next.
+    """
 
     name: str
     about: str
     comparisons: tuple[Comparison, ...]
     open: Callable[[Stage], AbstractContextManager[Sides]]
+    short: bool = False
 
 
 @dataclass(slots=True)

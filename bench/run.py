@@ -22,7 +22,7 @@ def run_rows(stage: Stage, rows: Iterable[Row], told: Told) -> Iterator[RowResul
 
 
 def run_row(stage: Stage, row: Row, told: Told) -> RowResult:
-    """Rounds that are not counted, then ``rounds`` that are: A B C, A B C, …
+    """Rounds that are not counted, then ``rounds`` that are: A B C, A B C, …; short ones A B, B A, A B, …
 
     The rehearsal warms what is cold: code that was never run, plans, connections, pages.
     """
@@ -31,11 +31,12 @@ def run_row(stage: Stage, row: Row, told: Told) -> RowResult:
         stage.world.clear()
         told(f"{row.name}: preparing")
         with row.open(stage) as sides:
-            for number in range(1 - stage.scale.rehearsals, stage.scale.rounds + 1):
+            rounds = stage.scale.short_rounds if row.short else stage.scale.rounds
+            for number in range(1 - stage.scale.rehearsals, rounds + 1):
                 shown = {}
-                for name, run in sides.items():
+                for name in reversed(sides) if row.short and number % 2 else sides:
                     told(f"{row.name}: {f'round {number}' if number > 0 else 'rehearsal'}, {name}")
-                    shown[name] = run()
+                    shown[name] = sides[name]()
                 if number > 0:
                     result.rounds.append(shown)
     except (CouponWorkersError, OSError, ImportError) as error:

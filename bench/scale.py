@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """``rounds`` are measured, after ``rehearsals`` that are not. Times are of one run of one side, counts likewise.
+    """``rounds`` are measured, after ``rehearsals`` that are not; of rows with short rounds ``short_rounds``, each load
+    of ``short_load_s``. Times are of one run of one side, counts likewise.
 
     ``drain_claims`` are settled by us and copied by COPY; ``message_claims`` are those of the peers that take a
     message for each, fewer because they are slower (both are told as rates). The peak whose half is offered is the
@@ -23,6 +24,8 @@ class Scale:
     peak_runs: int = 3
     connections: int = 32
     load_s: float = 4.0
+    short_rounds: int = 20
+    short_load_s: float = 2.0
     drain_claims: int = 20_000
     message_claims: int = 4_000
     latency_s: float = 10.0
@@ -45,6 +48,8 @@ QUICK = Scale(
     rounds=2,
     connections=16,
     load_s=1.0,
+    short_rounds=4,
+    short_load_s=1.0,
     drain_claims=2_000,
     message_claims=300,
     latency_s=2.0,

@@ -29,11 +29,12 @@ def heading(made_with: Mapping[str, Any], scale: Scale) -> str:
 
 
 def verdict_table(results: Iterable[RowResult]) -> Table:
-    """A line for each comparison, medians over the rounds; in brackets the lowest and highest ratio of a round."""
+    """A line for each comparison, medians over the rounds; beside them between which ratios half of the rounds lie, and
+    the lowest and highest of them."""
     table = Table(title="Speed owed and reached (DESIGN 14)", title_justify="left")
     for name in ("work", "against"):
         table.add_column(name)
-    for name in ("ours", "peer", "ratio", "of the rounds", "owed", "reached"):
+    for name in ("ours", "peer", "ratio", "half of the rounds", "all", "owed", "reached"):
         table.add_column(name, justify="right")
     for result in results:
         for comparison in result.row.comparisons:
@@ -52,6 +53,7 @@ def _line(verdict: Verdict) -> Sequence[str]:
         _number(verdict.ours),
         _number(verdict.peer),
         f"{verdict.ratio:.2f}",
+        f"{verdict.lower:.2f}-{verdict.upper:.2f}",
         f"{verdict.lowest:.2f}-{verdict.highest:.2f}",
         _owed(verdict.comparison),
         _REACHED[verdict.reached],
@@ -59,7 +61,17 @@ def _line(verdict: Verdict) -> Sequence[str]:
 
 
 def _missing(comparison: Comparison) -> Sequence[str]:
-    return (escape(comparison.work), escape(comparison.against), "", "", "", "", _owed(comparison), "[red]not run[/]")
+    return (
+        escape(comparison.work),
+        escape(comparison.against),
+        "",
+        "",
+        "",
+        "",
+        "",
+        _owed(comparison),
+        "[red]not run[/]",
+    )
 
 
 def _owed(comparison: Comparison) -> str:

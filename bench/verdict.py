@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, quantiles
 
 from bench.row import Comparison, RowResult
 
@@ -11,14 +11,16 @@ from bench.row import Comparison, RowResult
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``ours`` and ``peer`` are medians. ``ratio`` is the median of the rounds' own ratios, ``lowest`` and ``highest``
-    the ends of them: the two sides of a round ran right after each other, so that a machine that is slower for a
-    minute moves both. ``reached`` is None where nothing is owed."""
+    the ends of them, and half of them lie between ``lower`` and ``upper``: the two sides of a round ran right after
+    each other, so that a machine that is slower for a minute moves both. ``reached`` is None where nothing is owed."""
 
     comparison: Comparison
     ours: float
     peer: float
     ratio: float
     lowest: float
+    lower: float
+    upper: float
     highest: float
     reached: bool | None
 
@@ -34,8 +36,17 @@ def judge(result: RowResult, comparison: Comparison) -> Verdict | None:
     if not ratios:
         return None
     ratio = median(ratios)
+    lower, _, upper = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     return Verdict(
-        comparison, median(ours), median(peers), ratio, min(ratios), max(ratios), _reached(comparison, ratio)
+        comparison,
+        median(ours),
+        median(peers),
+        ratio,
+        min(ratios),
+        lower,
+        upper,
+        max(ratios),
+        _reached(comparison, ratio),
     )
 
 

@@ -148,9 +148,8 @@ end
 local fired = ''
 if meta[9] and meta[9] ~= '' then
   local claim = { user = user_id, device = ARGV[9], ip = ARGV[10], address = ARGV[11], worth = tonumber(value or nil) }
-  local verdict, rule, counters
-  verdict, rule, fired, counters = weigh_risk(meta[9], claim, now_ms, KEYS[12], KEYS[13])
-  count_risk(counters, user_id, now_ms)
+  local verdict, rule
+  verdict, rule, fired = weigh_risk(meta[9], claim, now_ms, KEYS[12], KEYS[13])
   if verdict == 'reject' then
     if value then
       redis.call('RPUSH', KEYS[11], value)

@@ -113,9 +113,11 @@ class RiskPolicyBody(BaseModel):
 def encoded(policy: RiskPolicyBody, worth_minor: int) -> str:
     """The policy as the gate's ``meta`` has it: a line of what holds for all, and one a rule.
 
-    ``worth_minor`` is what a coupon counts for, where no pool says.
+    ``worth_minor`` is what a coupon counts for, where no pool says. The life of a hash of counters is two of the
+    longest windows: whatever is in sight lies in it or in the one before.
     """
-    lines = [f"{int(policy.count_refused)} {policy.missing_score} {worth_minor}"]
+    life_ms = 2_000 * max((rule.window_s or 0 for rule in policy.rules), default=0) or ""
+    lines = [f"{int(policy.count_refused)} {policy.missing_score} {worth_minor} {life_ms}".rstrip()]
     lines += [
         f"{rule.name} {rule.dimension} {rule.measure} {(rule.window_s or 0) * 1000} {rule.threshold}"
         f" {rule.verdict} {int(rule.shadow)}"

@@ -39,7 +39,7 @@ def test_a_refusal_takes_nothing_and_counts_for_the_rule_that_refused(redis_clie
     assert ["RISK_REJECTED", "burst"] == answer
     assert {script.keys.risk_log.encode()} == set(after) - set(before)
     (counters,) = [key for key in before if before[key] != after[key]]
-    assert b"2" == redis_client.hget(counters, "burst device claims d1")
+    assert f"{NOW_MS // 60_000} 2 0".encode() == redis_client.hget(counters, "burst device claims d1")
 
 
 def test_the_log_says_who_was_refused_and_why(redis_client: redis.Redis) -> None:
@@ -69,7 +69,7 @@ def test_a_claim_that_names_nothing_is_weighed_by_its_user_alone(redis_client: r
 
 
 def test_counters_go_by_themselves(redis_client: redis.Redis) -> None:
-    """Two windows at most after the last claim."""
+    """Two windows after the last claim of a set of users, four of the longest after that of a hash."""
     measures = ("claims", "distinct_users", "face_value_minor")
     rules = [rule(f"by_{measure}", measure=measure, threshold=9_000) for measure in measures]
     script = script_of(redis_client, policy(*rules))
@@ -78,7 +78,40 @@ def test_counters_go_by_themselves(redis_client: redis.Redis) -> None:
 
     lives = [redis_client.pttl(key) for key in redis_client.scan_iter(f"{script.keys.risk_prefix}*")]
     assert 2 == len(lives)
-    assert all(0 < int(life) <= 120_000 for life in lives)
+    assert all(0 < int(life) <= 240_000 for life in lives)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_count_outlives_the_hash_that_it_began_in(redis_client: redis.Redis, refused: bool) -> None:
+    """The next hash takes it over, by a refusal too; it goes by itself as the first one does."""
+    script = script_of(redis_client, policy(rule("burst", threshold=2)), start_ms=0)
+    life_ms = 120_000
+    began_ms = NOW_MS // life_ms * life_ms
+    for number in range(2):
+        script.claim(f"u{number}", claim_id=number + 1, device_id="d1", now_ms=began_ms - 1)
+    later_ms = began_ms + (0 if refused else 45_000)
+
+    answer = script.claim("late", claim_id=9, device_id="d1", now_ms=later_ms)
+
+    assert ("RISK_REJECTED" if refused else "ACCEPTED") == answer[0]
+    hashes = sorted(redis_client.scan_iter(f"{script.keys.risk_prefix}*"))
+    assert [f"{began_ms // life_ms + offset}" for offset in (-1, 0)] == [
+        key.decode().removeprefix(script.keys.risk_prefix) for key in hashes
+    ]
+    assert [b"1", b"0"] == [redis_client.hget(key, "first") for key in hashes]
+    assert f"{later_ms // 60_000} 1 2".encode() == redis_client.hget(hashes[1], "burst device claims d1")
+    assert all(0 < int(redis_client.pttl(key)) <= 2 * life_ms for key in hashes)
+
+
+def test_a_policy_that_was_loaded_before_counters_had_a_life_is_weighed(redis_client: redis.Redis) -> None:
+    """A gate keeps its words until its template is next changed."""
+    words = encoded(policy(rule("burst", threshold=1)), WORTH).replace(f" {WORTH} 120000\n", f" {WORTH}\n")
+    script = ClaimScript(redis_client)
+    script.warm(risk=words)
+
+    answers = [script.claim(user, claim_id=number, device_id="d1") for number, user in enumerate(("ann", "bob"), 1)]
+
+    assert ["ACCEPTED", "RISK_REJECTED"] == [answer[0] for answer in answers]
 
 
 def test_a_pending_entry_bears_what_fired_only_where_something_did(redis_client: redis.Redis) -> None:
