@@ -1,4 +1,5 @@
-"""Campaign batches: their counts, their coupons, their units, and whether they move (DESIGN 9, 10)."""
+"""Campaign batches: their counts, their coupons, their units, and whether they move (DESIGN 9, 10). With them the
+units of claims held for review, which are set aside likewise."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from coupon_workers.checking.reading import snapshot
 from coupon_workers.coupons.source_sql import GRANTED
 from coupon_workers.reconciliation.difference import MOST, Difference, Reading
 from coupon_workers.reconciliation.repair_name import RepairName
+from coupon_workers.reconciliation.review_differences import review_differences
 from coupon_workers.reconciliation.unit_holders import HOLDERS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
@@ -59,7 +61,10 @@ def batch_differences(services: Services, as_of: datetime, day: date | None) -> 
     """
     with snapshot(services) as connection:
         case = _Case(connection, as_of)
-    found = [*case.strays(), *case.of_batches(), *case.of_templates()]
+        of_templates = case.of_templates()
+        miscounted = [each.template_id for each in of_templates if each.finding_class == "reserved_counter_differs"]
+        reviews = review_differences(connection, as_of, miscounted)
+    found = [*case.strays(), *case.of_batches(), *of_templates, *reviews]
     return Reading(found[: MOST + 1], len(case.batches))
 
 

@@ -15,7 +15,7 @@ class ReconKind(StrEnum):
     ORDERS = "orders"
     """A business day's orders and the order centre's statement."""
     BATCHES = "batches"
-    """Campaign batches and what they have issued."""
+    """Campaign batches and what they have issued; claims held for review and their units."""
     CODES = "codes"
     """Code batches and what their codes became."""
 

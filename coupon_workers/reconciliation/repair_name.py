@@ -20,6 +20,8 @@ class RepairName(StrEnum):
     """Free a locked coupon that no order holds."""
     SWEEP_EXPIRED = "sweep_expired"
     """End the coupons whose validity has passed."""
+    SWEEP_RISK = "sweep_risk"
+    """Reject the held claims whose deadline has passed."""
     WAKE_BATCH = "wake_batch"
     """Send a batch's messages again."""
     WAKE_CODES = "wake_codes"
@@ -40,6 +42,7 @@ AUTOMATIC = frozenset(
         RepairName.RELEASE_ORDER,
         RepairName.FREE_COUPON,
         RepairName.SWEEP_EXPIRED,
+        RepairName.SWEEP_RISK,
         RepairName.WAKE_BATCH,
         RepairName.WAKE_CODES,
     }

@@ -12,7 +12,13 @@ from coupon_workers.reconciliation.batch_repair import wake_batch
 from coupon_workers.reconciliation.code_repair import wake_codes
 from coupon_workers.reconciliation.order_repair import free_coupon, release_order
 from coupon_workers.reconciliation.repair_name import RepairName
-from coupon_workers.reconciliation.template_repair import preheat, recount_template, ring_bell, sweep_expired
+from coupon_workers.reconciliation.template_repair import (
+    preheat,
+    recount_template,
+    ring_bell,
+    sweep_expired,
+    sweep_overdue_reviews,
+)
 from coupon_workers.runtime.services import Services
 
 SafeRepair = Callable[[Connection, Services, Mapping[str, Any], datetime, str], dict[str, Any]]
@@ -26,6 +32,7 @@ SAFE_REPAIRS: dict[RepairName, SafeRepair] = {
     RepairName.WAKE_BATCH: wake_batch,
     RepairName.WAKE_CODES: wake_codes,
     RepairName.SWEEP_EXPIRED: sweep_expired,
+    RepairName.SWEEP_RISK: sweep_overdue_reviews,
     RepairName.RELEASE_ORDER: release_order,
     RepairName.FREE_COUPON: free_coupon,
 }

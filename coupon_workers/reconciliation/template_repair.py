@@ -20,7 +20,7 @@ from coupon_workers.pools.pool_store import recount_pool
 from coupon_workers.reconciliation.gate_books import lost_claims
 from coupon_workers.reconciliation.unit_holders import HOLDERS
 from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.task import expire_coupons, preheat_template, settle_claims
+from coupon_workers.runtime.task import expire_coupons, preheat_template, settle_claims, sweep_risk
 from coupon_workers.templates.archived import check_nothing_archived
 
 Row = Mapping[str, Any]
@@ -66,6 +66,7 @@ _SET_BY = {
     "rejected_counter_differs": ("rejected",),
     "reservation_kept": ("reserved", "held"),
     "reserved_counter_differs": ("reserved", "held"),
+    "held_counter_differs": ("held",),
     "granted_counter_differs": ("granted",),
 }
 """What each class vouches for: another counter that differs may be the trace of rows that were lost."""
@@ -139,6 +140,14 @@ def sweep_expired(connection: Connection, services: Services, finding: Row, now:
     """Send for the sweep of expired coupons."""
     services.post.send(expire_coupons())
     return {"sent": "expire_coupons"}
+
+
+def sweep_overdue_reviews(
+    connection: Connection, services: Services, finding: Row, now: datetime, operator: str
+) -> Outcome:
+    """Send for the sweep of risk control."""
+    services.post.send(sweep_risk())
+    return {"sent": "sweep_risk"}
 
 
 def _lost(services: Services, template_id: int) -> list[str]:

@@ -16,6 +16,7 @@ from coupon_workers.reconciliation.difference import Difference
 from coupon_workers.reconciliation.safe_repair import SAFE_REPAIRS
 from coupon_workers.reconciliation.state_differences import state_differences
 from coupon_workers.reconciliation.stock_differences import stock_differences
+from coupon_workers.risk.sweep import sweep_risk
 from coupon_workers.runtime.services import Services
 
 BRIEFLY_S = 0.3
@@ -60,6 +61,7 @@ def work(services: Services) -> list[str]:
         "expire_coupons": lambda: expire_coupons(services, services.clock()),
         "issue_shard": lambda *args: run_step(services, *args),
         "sweep_batches": lambda: sweep_batches(services),
+        "sweep_risk": lambda: sweep_risk(services),
     }
     post: Any = services.post
     done = []
