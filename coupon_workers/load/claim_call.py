@@ -23,16 +23,20 @@ class ClaimKind(StrEnum):
 
 
 class ClaimCall(NamedTuple):
-    """``POST /v1/claims`` (API.md, Claims)."""
+    """``POST /v1/claims`` (API.md, Claims). ``device_id`` and ``ip`` are sent where there is one."""
 
     template_id: str
     user_id: str
     request_id: str
     kind: ClaimKind = ClaimKind.FIRST
+    device_id: str | None = None
+    ip: str | None = None
 
     @property
     def body(self) -> dict[str, Any]:
         """The JSON body; a ``WRONG`` call lacks its user and has a field that does not exist."""
         if self.kind is ClaimKind.WRONG:
             return {"template_id": self.template_id, "request_id": self.request_id, "usr_id": self.user_id}
-        return {"template_id": self.template_id, "user_id": self.user_id, "request_id": self.request_id}
+        body = {"template_id": self.template_id, "user_id": self.user_id, "request_id": self.request_id}
+        origin = {"device_id": self.device_id, "ip": self.ip}
+        return body | {name: value for name, value in origin.items() if value is not None}

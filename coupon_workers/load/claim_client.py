@@ -96,6 +96,6 @@ def _word_and_claim_id(answer: Answer) -> tuple[str, int]:
     if not isinstance(body, dict):
         return "", 0
     if not 200 <= answer.status < 300:
-        return str(body.get("code", "")), 0
+        return " ".join(str(body[name]) for name in ("code", "rule") if body.get(name)), 0
     claim_id = body.get("claim_id")
     return str(body.get("status", "")), int(claim_id) if isinstance(claim_id, str) and claim_id.isdigit() else 0

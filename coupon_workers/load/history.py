@@ -15,9 +15,9 @@ NO_ANSWER = 0
 class HeardClaim(NamedTuple):
     """One call with its answer.
 
-    ``word``: the claim's status of a 2xx, else the ``code`` of the problem, else an empty text. ``claim_id``: 0 without
-    one. ``first_sent_ms``, ``sent_ms`` (the try that was answered) and ``heard_ms`` are milliseconds of one monotonic
-    clock. ``attempts``: how often it was sent.
+    ``word``: the claim's status of a 2xx, else the ``code`` of the problem and the ``rule`` it names, if any, else an
+    empty text. ``claim_id``: 0 without one. ``first_sent_ms``, ``sent_ms`` (the try that was answered) and ``heard_ms``
+    are milliseconds of one monotonic clock. ``attempts``: how often it was sent.
     """
 
     call: ClaimCall

@@ -33,8 +33,11 @@ class OrderClient:
         self._driver = HttpDriver(address.host, address.port, connections=connections, policy=policy)
         self.heard: list[HeardCall] = []
 
-    def run(self, calls: Iterable[OrderCall], heard: Callable[[], None] | None = None) -> None:
-        """Send ``calls`` and return when each has ended; ``heard`` is called after each."""
+    def run(
+        self, calls: Iterable[OrderCall], heard: Callable[[], None] | None = None, *, rate: float | None = None
+    ) -> None:
+        """Send ``calls`` and return when each has ended; ``heard`` is called after each. ``rate``: calls a second,
+        None: flat out."""
 
         def hear(exchange: Exchange, answer: Answer | None) -> None:
             assert isinstance(exchange.tag, OrderCall)
@@ -50,7 +53,7 @@ class OrderClient:
             if heard is not None:
                 heard()
 
-        self._driver.run(map(self._exchange, calls), hear)
+        self._driver.run(map(self._exchange, calls), hear, rate=rate)
 
     def close(self) -> None:
         """Close the connections; what was heard stays."""

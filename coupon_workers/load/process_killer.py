@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,15 +16,17 @@ Processes = Callable[[], Mapping[str, Sequence[int]]]
 
 
 class ProcessKiller:
-    """Sends SIGKILL to one process each ``every_s`` seconds, in a thread, between ``start`` and ``stop``.
+    """Sends SIGKILL to one process each ``every_s`` seconds, in a thread, between ``start`` and ``stop``, and for
+    ``within_s`` seconds at the most: a slow machine that is never let heal never ends what it has begun.
 
     First an entry is drawn, then one of its processes, so that each entry is hit alike however many processes it has.
     ``killed`` counts the kills by entry.
     """
 
-    def __init__(self, processes: Processes, *, every_s: float, seed: int) -> None:
+    def __init__(self, processes: Processes, *, every_s: float, seed: int, within_s: float = float("inf")) -> None:
         self._processes = processes
         self._every_s = every_s
+        self._within_s = within_s
         self._draw = random.Random(seed)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="process-killer", daemon=True)
@@ -36,10 +39,15 @@ class ProcessKiller:
     def stop(self) -> None:
         """Kill no more; returns when the thread has ended."""
         self._stopped.set()
+        self.join()
+
+    def join(self) -> None:
+        """Return when its time is over."""
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._every_s):
+        ends = time.monotonic() + self._within_s
+        while not self._stopped.wait(self._every_s) and time.monotonic() < ends:
             living = {name: pids for name, pids in self._processes().items() if pids}
             if not living:
                 continue

@@ -12,10 +12,20 @@ from pathlib import Path
 import psutil
 import pytest
 
+from coupon_workers.demo import full_demo, guarded_crowd
 from coupon_workers.load.run_report import rules_of_a_run
 
 RULES = rules_of_a_run() + 2
 """Those of the stores and of claims, and two of orders."""
+
+STOPPED_BY = ("accounts_of_device", "flood_of_address", "block_list", "LIMIT_REACHED")
+PRIZES = (
+    "a hundred off",
+    "three off",
+    "a greeting card",
+    "better luck next time",
+    "none: what was drawn had run out",
+)
 
 
 def run_demo(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -82,6 +92,45 @@ def test_a_demo_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: s
     assert process.returncode == 130
     assert len(started) >= 6
     assert not [child for child in started if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+
+
+def cells(output: str, label: str) -> list[str]:
+    """The cells of the report's line that begins with ``label``, without it."""
+    lines = [line for line in output.splitlines() if re.match(rf"│\s+{re.escape(label)}\s+│", line)]
+    assert lines, f"no line {label!r} in:\n{output}"
+    return [cell.strip() for cell in lines[0].strip("│").split("│")][1:]
+
+
+def test_a_full_demo_tells_what_was_stopped_and_who_got_what(tmp_path: Path) -> None:
+    """A pool to its last unit, an attack that comes to nothing, codes, a lottery: every rule is ok."""
+    done = run_demo(tmp_path, "--full", "--claims", "3000", "--orders", "300", "--rate", "300")
+
+    report = done.stdout
+    accounts, claims, stopped, held, coupons = map(int, cells(report, "attackers, in all"))
+    honest = list(map(int, cells(report, "honest, in all")))
+    assert done.returncode == 0, report + done.stderr
+    assert RULES + full_demo.RULES == len(re.findall(r"│\s+ok\s+│", report))
+    assert cells(report, "budget") == cells(report, "sum of all coupons")
+    assert coupons <= guarded_crowd.DEVICE_LIMIT + guarded_crowd.ADDRESS_LIMIT < accounts < claims
+    assert [honest[0], 0] == [honest[4], honest[2]]
+    assert stopped == sum(number(report, by) for by in STOPPED_BY if by in report)
+    assert held + honest[3] == sum(int(cells(report, crowd)[1]) for crowd in ("office", "address-farm"))
+    assert ["coupons won", "0"] == [*re.findall(r"guesses\s+│ (coupons won)\s+│\s+(\d+)", report)[0]]
+    assert number(report, "draws") == sum(int(cells(report, prize)[3]) for prize in PRIZES)
+    assert not re.search("Traceback|Error", done.stderr)
+
+
+def test_a_full_demo_under_kills_ends_with_every_rule_holding(tmp_path: Path) -> None:
+    """Whatever is killed meanwhile: no coupon more for the farms, none less for anybody else."""
+    done = run_demo(
+        tmp_path, "--full", "--claims", "1000", "--orders", "200", "--rate", "100", "--kill-every", "2", "--seed", "2"
+    )
+
+    report = done.stdout
+    assert done.returncode == 0, report + done.stderr
+    assert RULES + full_demo.RULES == len(re.findall(r"│\s+ok\s+│", report))
+    assert cells(report, "budget") == cells(report, "sum of all coupons")
+    assert len(re.findall(r"killed \w+", report)) >= 3
 
 
 def test_a_bad_option_is_refused() -> None:

@@ -122,6 +122,17 @@ def test_every_claim_is_sent_once_and_its_answer_kept(peer_of: Callable[[Behave]
     assert b"Authorization: Bearer secret\r\n" in peer.heads[0]
 
 
+def test_a_refusal_is_kept_with_the_rule_it_names(peer_of: Callable[[Behave], Peer]) -> None:
+    """Whoever reads the history sees what stopped a claim."""
+    refusal = b'{"code":"RISK_REJECTED","rule":"accounts_of_device"}'
+    head = b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n" % len(refusal)
+    peer = peer_of(lambda _, __, ___: head + refusal)
+
+    ends = run(peer)
+
+    assert [(403, "RISK_REJECTED accounts_of_device", 0)] == [(end.status, end.word, end.claim_id) for end in ends]
+
+
 def _hang_up(connection: socket.socket) -> bytes | None:
     connection.shutdown(socket.SHUT_RDWR)
     return None

@@ -41,6 +41,17 @@ def test_the_named_processes_are_killed_and_no_other(sleepers: list[subprocess.P
     assert {"web", "worker"} == set(killer.killed)
 
 
+def test_a_killer_whose_time_is_over_kills_no_more(sleepers: list[subprocess.Popen[bytes]]) -> None:
+    """Its thread ends by itself."""
+    killer = ProcessKiller(lambda: {"web": [sleepers[0].pid]}, every_s=0.02, seed=1, within_s=0)
+
+    killer.start()
+    killer.join()
+
+    assert sleepers[0].poll() is None
+    assert not killer.killed
+
+
 def test_nothing_is_killed_after_the_stop(sleepers: list[subprocess.Popen[bytes]]) -> None:
     """A killer that is stopped before its first kill has done nothing."""
     killer = ProcessKiller(lambda: {"web": [sleepers[0].pid]}, every_s=60, seed=1)

@@ -1,0 +1,1 @@
+"""What ``coupon-workers demo`` shows: a sale, and with ``--full`` codes, random amounts, a lottery and an attack."""
