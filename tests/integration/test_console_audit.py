@@ -47,6 +47,8 @@ ACTIONS = {
     "/console/daily-closes/<date>/reopen": {AuditAction.DAY_REOPEN},
     "/console/reconciliations": {AuditAction.RECONCILIATION_ASK},
     "/console/coupons/<coupon_no>/revoke": {AuditAction.COUPON_REVOKE},
+    "/console/coupons/<coupon_no>/unlock": {AuditAction.COUPON_UNLOCK},
+    "/console/coupons/<coupon_no>/reissue": {AuditAction.COUPON_REISSUE},
     "/console/dead-letters/<message_id>/replay": {AuditAction.DEAD_LETTER_REPLAY},
     "/console/dead-letters/<message_id>/discard": {AuditAction.DEAD_LETTER_DISCARD},
     "/console/jobs/<name>/run": {AuditAction.JOB_RUN},

@@ -98,6 +98,90 @@ def test_a_coupon_that_an_order_holds_is_not_taken_back(shop: Shop, clerk: Visit
     assert "locked" == shop.front.coupon("ann", coupon_no).ok()["status"]
 
 
+def test_a_lock_is_freed_with_a_reason_and_by_force(shop: Shop, clerk: Visitor) -> None:
+    """While the order may be paid the page says so, and nothing has changed; a locked coupon has no other button."""
+    centre = OrderCentre(shop)
+    coupon_no = centre.coupon()
+    centre.lock("o-1", [coupon_no]).ok()
+    assert ["Unlock"] == buttons(clerk, coupon_no)
+
+    stands = clerk.post(f"/coupons/{coupon_no}/unlock", reason="a call")
+    assert 422 == clerk.post(f"/coupons/{coupon_no}/unlock", reason=" ", force="on").status_code
+    assert "locked" == shop.front.coupon("ann", coupon_no).ok()["status"]
+    for _ in range(2):
+        clerk.done(f"/coupons/{coupon_no}/unlock", reason="a call", force="on")
+
+    assert (409, True) == (stands.status_code, "The order may still be paid." in stands.text)
+    assert [(clerk.key.record.key_id, "a call", None)] == said(shop, "coupon.unlock")
+    assert f"key:{clerk.key.record.key_id}" in clerk.page(f"/coupons/{coupon_no}")
+    assert ["Replace", "Revoke"] == buttons(clerk, coupon_no)
+
+
+def test_a_coupon_is_replaced_once_a_form(shop: Shop, clerk: Visitor) -> None:
+    """Pressed twice it leads to the same new coupon; another form hears that it was replaced."""
+    coupon_no = OrderCentre(shop).coupon()
+    template_id = shop.desk.open()
+    sent = {"template_id": template_id, "reason": "the wrong one", "allotted": allotted(clerk, coupon_no)}
+
+    leads = {clerk.done(f"/coupons/{coupon_no}/reissue", **sent) for _ in range(2)}
+    again = clerk.post(f"/coupons/{coupon_no}/reissue", **sent | {"allotted": allotted(clerk, coupon_no)})
+
+    [new] = {re.findall(r"/coupons/(\d+)", address)[0] for address in leads}
+    assert ("manual", template_id) == tuple(
+        shop.front.coupon("ann", new).ok()[name] for name in ("source", "template_id")
+    )
+    assert "revoked" == shop.front.coupon("ann", coupon_no).ok()["status"]
+    assert (409, True) == (again.status_code, "has taken its place" in again.text)
+    assert [(clerk.key.record.key_id, "the wrong one", coupon_no)] == said(shop, "coupon.reissue")
+
+
+@pytest.mark.parametrize("action", ["revoke", "unlock", "reissue"])
+def test_what_is_done_with_a_coupon_wants_its_session_and_scope(shop: Shop, clerk: Visitor, action: str) -> None:
+    """A form without the session's token, and a key of another scope, do nothing."""
+    coupon_no = OrderCentre(shop).coupon()
+    address = f"/coupons/{coupon_no}/{action}"
+
+    answers = [
+        clerk.post(address, reason="x", form_token="another"),
+        Visitor(shop, "ops").post(address, reason="x"),
+        Visitor(shop, "storefront").post(address, reason="x"),
+    ]
+
+    assert [403] * 3 == [answer.status_code for answer in answers]
+    assert [] == said(shop, f"coupon.{action}")
+
+
+def test_a_paid_coupon_has_no_buttons(shop: Shop, clerk: Visitor) -> None:
+    """It is returned with its order. In Chinese the buttons have their words."""
+    centre = OrderCentre(shop)
+    coupon_no, other = centre.coupon(), centre.coupon("r2")
+    centre.lock("o-1", [coupon_no]).ok()
+    assert ["解锁"] == buttons(Visitor(shop, "admin", language="zh"), coupon_no)
+    centre.redeem("o-1").ok()
+
+    assert [] == buttons(clerk, coupon_no)
+    assert ["换发", "撤销"] == buttons(Visitor(shop, "admin", language="zh"), other)
+
+
+def buttons(clerk: Visitor, coupon_no: str) -> list[str]:
+    """What the page offers to do, each behind a question."""
+    return re.findall(r'<summary class="button[^"]*">([^<]+)</summary>', clerk.page(f"/coupons/{coupon_no}"))
+
+
+def allotted(clerk: Visitor, coupon_no: str) -> str:
+    """The identity that the page's form carries."""
+    found = re.search(r'name="allotted" value="([^"]+)"', clerk.page(f"/coupons/{coupon_no}"))
+    assert found is not None
+    return found[1]
+
+
+def said(shop: Shop, action: str) -> list[tuple[str, str, str | None]]:
+    """Operator, reason and the coupon that was replaced, of each such row of the audit log."""
+    rows = text("SELECT operator, after ->> 'reason', after ->> 'in_place_of' FROM audit_log WHERE action = :action")
+    with shop.services.engine.connect() as connection:
+        return [(row[0], row[1], row[2]) for row in connection.execute(rows, {"action": action})]
+
+
 @pytest.mark.parametrize("number", ["1", "x", "9" * 30, "٣"])
 def test_a_number_that_is_no_coupon_is_not_found(clerk: Visitor, number: str) -> None:
     """As a page."""

@@ -26,6 +26,8 @@ NOTICES = {
     "batch_resumed": N_("It goes on where it stopped."),
     "batch_cancelled": N_("Cancelled. What was issued stays; the rest of its stock is given back."),
     "coupon_revoked": N_("Revoked. The reason is in the audit log."),
+    "coupon_unlocked": N_("Unlocked: the user can use it again. The reason is in the audit log."),
+    "coupon_replaced": N_("This is the new coupon. The reason is in the audit log."),
     "letter_replayed": N_("Sent to its queue again."),
     "letter_discarded": N_("Thrown away."),
     "job_sent": N_("Sent to the workers."),

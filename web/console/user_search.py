@@ -9,21 +9,18 @@ from flask import redirect, request, url_for
 from coupon_workers.access.principal import Scope
 from coupon_workers.claiming.claim_request import user_id_problem
 from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
-from coupon_workers.coupons.single_revocation import revoke_coupon
 from coupon_workers.coupons.transition import CouponStatus
-from coupon_workers.errors import InvalidInput, NotFound
+from coupon_workers.errors import NotFound
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
 from web.console.blueprint import console
-from web.console.form import reason
+from web.console.coupon_desk import NOT_FOUND, coupon_and_owner
+from web.console.form import allotted_id
 from web.console.guard import shown_to
 from web.console.language import gettext
 from web.console.listing import PAGE_SIZE, Listing, cursor_of
-from web.console.notice import done
 from web.console.rendering import render
-from web.context import principal, services
+from web.context import services
 from web.path_id import path_id
-
-NOT_FOUND = "COUPON_NOT_FOUND"
 
 
 @console.get("/users")
@@ -47,28 +44,12 @@ def users() -> Any:
 @shown_to(Scope.ADMIN)
 def coupon(coupon_no: str) -> Any:
     """Whose it is and what it is worth, its history as a line of time, the hands it went through."""
-    coupon_id, owner = _coupon_and_owner(coupon_no)
+    coupon_id, owner = coupon_and_owner(coupon_no)
     found = read_coupon(services(), owner, coupon_id)
     if found is None:
         raise NotFound(NOT_FOUND, "there is no such coupon")
-    return render("coupon.html", coupon=found, chain=transfer_chain(services(), coupon_id))
-
-
-@console.post("/coupons/<coupon_no>/revoke")
-@shown_to(Scope.ADMIN)
-def end_coupon(coupon_no: str) -> Any:
-    """Take it back, and say why."""
-    coupon_id, owner = _coupon_and_owner(coupon_no)
-    revoke_coupon(services(), owner, coupon_id, given_reason(), principal().key_id)
-    return done(url_for("console.coupon", coupon_no=coupon_no), "coupon_revoked")
-
-
-def given_reason() -> str:
-    """The reason of this request's form. Raises ``InvalidInput`` when there is none."""
-    given = reason()
-    if given is None:
-        raise InvalidInput([("reason", gettext("say why"))])
-    return given
+    chain = transfer_chain(services(), coupon_id)
+    return render("coupon.html", coupon=found, chain=chain, allotted=allotted_id())
 
 
 def _wallet(user_id: str, status: str | None) -> Listing[dict[str, Any]]:
@@ -83,11 +64,3 @@ def _is_coupon(text: str) -> bool:
         return owner_of(services(), path_id(text, NOT_FOUND)) is not None
     except NotFound:
         return False
-
-
-def _coupon_and_owner(coupon_no: str) -> tuple[int, str]:
-    coupon_id = path_id(coupon_no, NOT_FOUND)
-    owner = owner_of(services(), coupon_id)
-    if owner is None:
-        raise NotFound(NOT_FOUND, "there is no such coupon")
-    return coupon_id, owner
