@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from coupon_workers.claiming.claim_request import TEXT_LENGTH
 from coupon_workers.risk import listing, review_desk, score
 from coupon_workers.risk.listing import ListEntry
-from coupon_workers.risk.policy import MOST_SCORE, Dimension
+from coupon_workers.risk.policy import MOST_SCORE, Dimension, RuleName
 from coupon_workers.risk.review_reading import ReviewAnswer, ReviewState, read_reviews, review_answer
 from coupon_workers.risk.score import ScoreAnswer
 from coupon_workers.risk.verdict_reading import VerdictAnswer, read_verdicts
@@ -56,6 +56,13 @@ class EntryQuery(QueryModel):
 
     dimension: Dimension
     value: Value
+
+
+class EntriesQuery(PageQuery):
+    """Which entries, and which page of them."""
+
+    dimension: Dimension | None = None
+    value: Value | None = Field(None, description="only those that begin so; of an IPv6 address its /64 too")
 
 
 class EntryPage(BaseModel):
@@ -135,6 +142,7 @@ class VerdictQuery(PageQuery):
 
     template_id: Identity | None = None
     user_id: UserId | None = None
+    rule: RuleName | None = None
 
 
 class VerdictPage(BaseModel):
@@ -146,11 +154,13 @@ class VerdictPage(BaseModel):
 
 @api.get("/v1/risk-lists/<name>", summary="An allow or block list", responses={200: EntryPage})
 @require("admin")
-def list_entries(path: ListPath, query: PageQuery) -> Any:
+def list_entries(path: ListPath, query: EntriesQuery) -> Any:
     """Entries in force."""
     position = read_cursor(query.cursor, str, str)
     after = (position[0], position[1]) if position else ("", "")
-    found = listing.read_entries(services(), path.name, limit=query.limit + 1, after=after)
+    found = listing.read_entries(
+        services(), path.name, limit=query.limit + 1, after=after, dimension=query.dimension, search=query.value
+    )
     return page(found, query.limit, _json, lambda entry: [entry.dimension, entry.value])
 
 
@@ -251,6 +261,7 @@ def list_verdicts(query: VerdictQuery) -> Any:
         before=position[0] if position else None,
         template_id=query.template_id,
         user_id=query.user_id,
+        rule=query.rule,
     )
     return page(found, query.limit, _json, lambda verdict: [int(verdict.verdict_id)])
 

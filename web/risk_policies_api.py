@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from coupon_workers.risk import policy_desk
 from coupon_workers.risk.policy import PolicyName, RiskPolicyBody
+from coupon_workers.risk.policy_effect import PolicyEffect, read_effect
 from coupon_workers.risk.policy_reading import (
     RiskPolicyAnswer,
     policy_answer,
@@ -72,6 +73,15 @@ def list_versions(path: PolicyPath, query: PageQuery) -> Any:
     before = position[0] if position else None
     found = read_versions(services(), path.name, limit=query.limit + 1, before=before)
     return page(found, query.limit, _json, lambda policy: [policy.version])
+
+
+@api.get("/v1/risk-policies/<name>/effect", summary="What a risk policy has done", responses={200: PolicyEffect})
+@require("admin")
+@refuses("POLICY_NOT_FOUND")
+def policy_effect(path: PolicyPath) -> Any:
+    """How often each rule fired, of rules in `shadow` what they would have done: the newest 10,000 verdicts of each of
+    the newest twenty templates that name it."""
+    return _json(read_effect(services(), path.name))
 
 
 @api.put("/v1/risk-policies/<name>", summary="Set a risk policy", responses={200: RiskPolicyAnswer})

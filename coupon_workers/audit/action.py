@@ -43,6 +43,7 @@ class AuditAction(StrEnum):
     DAY_CLOSE = "day.close"
     DAY_REOPEN = "day.reopen"
     RECONCILIATION_ASK = "reconciliation.ask"
+    STATEMENT_TAKE = "statement.take"
     FINDING_APPROVE = "finding.approve"
     FINDING_IGNORE = "finding.ignore"
     WEBHOOK_CREATE = "webhook.create"

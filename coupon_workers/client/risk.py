@@ -39,6 +39,10 @@ class Risk:
         """Every version there was, newest first."""
         return self._caller.every(f"{_policy(name)}/versions")
 
+    def policy_effect(self, name: str) -> Answer:
+        """How often each rule fired, and what rules in shadow would have done."""
+        return cast("Answer", self._caller.read(f"{_policy(name)}/effect"))
+
     def delete_policy(self, name: str, *, idempotency_key: str | None = None) -> Answer:
         """Take a policy away that no template names."""
         return self._write("DELETE", _policy(name), None, idempotency_key)
@@ -57,9 +61,9 @@ class Risk:
         body = given(dimension=dimension, value=value, expires_at=expires_at, comment=comment)
         return self._write("PUT", f"/v1/risk-lists/{name}", body, idempotency_key)
 
-    def entries(self, name: ListName) -> Iterator[Answer]:
-        """Who is on a list."""
-        return self._caller.every(f"/v1/risk-lists/{name}")
+    def entries(self, name: ListName, *, dimension: str | None = None, value: str | None = None) -> Iterator[Answer]:
+        """Who is on a list; ``value``: only those that begin so."""
+        return self._caller.every(f"/v1/risk-lists/{name}", {"dimension": dimension, "value": value})
 
     def delete_entry(self, name: ListName, dimension: str, value: str, *, idempotency_key: str | None = None) -> Answer:
         """Take it off the list; the entry as it was."""
@@ -93,9 +97,12 @@ class Risk:
         """Reject a held claim."""
         return self._write("POST", f"/v1/risk-reviews/{claim_id}/reject", {"comment": comment}, idempotency_key)
 
-    def verdicts(self, *, template_id: str | None = None, user_id: str | None = None) -> Iterator[Answer]:
+    def verdicts(
+        self, *, template_id: str | None = None, user_id: str | None = None, rule: str | None = None
+    ) -> Iterator[Answer]:
         """Rules that fired, newest first."""
-        return self._caller.every("/v1/risk-verdicts", {"template_id": template_id, "user_id": user_id})
+        narrowed = {"template_id": template_id, "user_id": user_id, "rule": rule}
+        return self._caller.every("/v1/risk-verdicts", narrowed)
 
     def _write(self, method: str, path: str, body: Mapping[str, Any] | None, idempotency_key: str | None) -> Answer:
         return cast("Answer", self._caller.write(method, path, body, idempotency_key=idempotency_key))

@@ -10,9 +10,12 @@ from typing import BinaryIO
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.audit.action import AuditAction
+from coupon_workers.audit.operator import SYSTEM, acting_operator
+from coupon_workers.audit.record import record
 from coupon_workers.campaigns.audience_text import BLOCK_BYTES, AudienceText, read_blocks
 from coupon_workers.campaigns.copy_in import copy_in
-from coupon_workers.errors import InvalidInput, StatementRowsError
+from coupon_workers.errors import Conflict, InvalidInput, StatementRowsError
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.run import ask_run
 from coupon_workers.reconciliation.statement_csv import BadLine, read_statement
@@ -89,11 +92,15 @@ class _BadLines:
         self.count += 1
 
 
-def take_statement(services: Services, day: date, content: BinaryIO, operator: str) -> Statement:
+def take_statement(
+    services: Services, day: date, content: BinaryIO, operator: str, *, over: int | None = None
+) -> Statement:
     """Take the statement of ``day`` from a seekable CSV file: the day's next revision, or nothing at all.
 
     The bytes of the latest revision again are answered as it stands. Of two at once one comes after the other. What it
-    says is then compared with the day's orders. Raises
+    says is then compared with the day's orders. ``over``: the revision that it is meant to replace, 0 for none.
+
+    Raises ``Conflict`` ``STATEMENT_CHANGED``, with the latest ``revision``, when another one is there;
     ``InvalidInput`` for a day that has begun nowhere; ``AudienceFileError`` for a file that cannot be read;
     ``StatementRowsError`` naming ``NAMED_ROWS`` bad rows by ``line.<number>.<field>``; ``StoreUnavailable``.
     """
@@ -105,12 +112,18 @@ def take_statement(services: Services, day: date, content: BinaryIO, operator: s
         connection.execute(_ALONE, {"day": day})
         latest = read_latest(connection, day)
         if latest is None or latest.fingerprint != fingerprint.hex():
+            before = latest.revision if latest else 0
+            if over is not None and over != before:
+                raise Conflict("STATEMENT_CHANGED", "another statement of the day is there", revision=before)
             rows = _stage(connection, content)
-            revision = latest.revision + 1 if latest else 1
+            revision = before + 1
             named = {"day": day, "revision": revision, "rows": rows, "fingerprint": fingerprint, "operator": operator}
             connection.execute(_ROWS, named)
             # Its instant is taken last: a look as of a moment before has not seen it.
             connection.execute(_HEADER, named | {"now": services.clock()})
+            if acting_operator() is not SYSTEM:
+                facts = {"revision": revision, "rows": rows, "fingerprint": fingerprint.hex()}
+                record(connection, AuditAction.STATEMENT_TAKE, f"statement:{day}", after=facts)
             log.info("statement_taken", day=str(day), revision=revision, rows=rows, by=operator)
         whole = read_whole(connection, day)
     _have_compared(services, day, datetime.fromisoformat(whole.received_at), operator)

@@ -38,11 +38,17 @@ _TAKE_OFF = text("""
            changed_by = :operator, changed_at = :now
      WHERE dimension = :dimension AND value = :value RETURNING *
 """)
-_PAGE = text("""
+_PAGE = """
     SELECT * FROM risk_list_entry
      WHERE list = :list AND (dimension, value) > (:dimension, :value) AND (expires_at IS NULL OR expires_at > :now)
+           {narrowed}
      ORDER BY dimension, value LIMIT :limit
-""")
+"""
+_NARROWED = {
+    "only": "dimension = :only",
+    # What is searched for as it is written, or as claims are counted by it.
+    "search": "(starts_with(value, :search) OR value = :counted)",
+}
 _FORGET = text("DELETE FROM risk_list_entry WHERE changed_at < :before AND (list = 'none' OR expires_at < :before)")
 
 
@@ -103,12 +109,23 @@ def take_off(services: Services, name: ListName, dimension: Dimension, value: st
 
 
 def read_entries(
-    services: Services, name: ListName, *, limit: int, after: tuple[str, str] = ("", "")
+    services: Services,
+    name: ListName,
+    *,
+    limit: int,
+    after: tuple[str, str] = ("", ""),
+    dimension: Dimension | None = None,
+    search: str | None = None,
 ) -> list[ListEntry]:
-    """Up to ``limit`` entries in force behind ``after``, by dimension and value. Raises ``StoreUnavailable``."""
+    """Up to ``limit`` entries in force behind ``after``, by dimension and value; only of ``dimension``, only values
+    that begin with ``search``, or that an address counts as. Raises ``StoreUnavailable``."""
     bounds = {"list": name, "dimension": after[0], "value": after[1], "now": services.clock(), "limit": limit}
+    given = {"only": dimension, "search": search}
+    narrowed = "".join(f" AND {_NARROWED[part]}" for part, value in given.items() if value)
+    page = text(_PAGE.format(narrowed=narrowed))
+    bounds |= given | {"counted": counted_ip(search or "")}
     with transaction(services.engine) as connection:
-        return [_entry(row) for row in connection.execute(_PAGE, bounds).mappings()]
+        return [_entry(row) for row in connection.execute(page, bounds).mappings()]
 
 
 def forget_entries(services: Services, now: datetime) -> int:

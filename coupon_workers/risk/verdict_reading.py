@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import text
 
@@ -32,6 +35,7 @@ class VerdictAnswer(BaseModel):
 _CONDITIONS = {
     "template_id": "template_id = :template_id",
     "user_id": "user_id = :user_id",
+    "rule": "rule = :rule",
     "before": "verdict_id < :before",
 }
 
@@ -43,19 +47,21 @@ def read_verdicts(
     before: int | None = None,
     template_id: int | None = None,
     user_id: str | None = None,
+    rule: str | None = None,
 ) -> list[VerdictAnswer]:
     """Up to ``limit`` verdicts, newest first, with numbers below ``before``. Raises ``StoreUnavailable``."""
-    given = {"before": before, "template_id": template_id, "user_id": user_id}
+    given = {"before": before, "template_id": template_id, "user_id": user_id, "rule": rule}
     conditions = [_CONDITIONS[name] for name, value in given.items() if value is not None]
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     page = text(f"SELECT * FROM risk_verdict {where} ORDER BY verdict_id DESC LIMIT :limit")
     with transaction(services.engine) as connection:
-        rows = connection.execute(page, given | {"limit": limit}).mappings().all()
-    return [
-        VerdictAnswer.model_validate(
-            dict(row)
-            | {"verdict_id": str(row["verdict_id"]), "template_id": str(row["template_id"])}
-            | {"claim_id": None if row["claim_id"] is None else str(row["claim_id"])}
-        )
-        for row in rows
-    ]
+        return [verdict_answer(row) for row in connection.execute(page, given | {"limit": limit}).mappings()]
+
+
+def verdict_answer(row: Mapping[Any, Any]) -> VerdictAnswer:
+    """The answer for a row of ``risk_verdict``."""
+    return VerdictAnswer.model_validate(
+        dict(row)
+        | {"verdict_id": str(row["verdict_id"]), "template_id": str(row["template_id"])}
+        | {"claim_id": None if row["claim_id"] is None else str(row["claim_id"])}
+    )

@@ -83,6 +83,7 @@ class RiskVerdict(Base):
         Index("ix_risk_verdict_at", "at"),
         Index("ix_risk_verdict_template", "template_id", "verdict_id"),
         Index("ix_risk_verdict_user", "user_id", "verdict_id"),
+        Index("ix_risk_verdict_rule", "rule", "verdict_id"),
     )
 
 

@@ -220,9 +220,10 @@ class Tour:
         assert set(held) == {each["claim_id"] for each in desk.reviews(state="held", template_id=template_id)}
         assert "approved" == desk.approve(held[0])["state"]
         assert "rejected" == desk.reject(held[1], "a farm")["state"]
-        assert 2 == len(list(desk.verdicts(template_id=template_id)))
+        assert 2 == len(list(desk.verdicts(template_id=template_id, rule="look")))
+        assert [2] == [each["claims"] for each in desk.policy_effect("tour")["rules"]]
         assert "d/1" == desk.put_entry("block", "device", "d/1", comment="a farm")["value"]
-        assert "d/1" in [each["value"] for each in desk.entries("block")]
+        assert "d/1" in [each["value"] for each in desk.entries("block", value="d")]
         assert "d/1" == desk.delete_entry("block", "device", "d/1")["value"]
         assert 900 == desk.put_score("u-7", 900)["score"] == desk.score("u-7")["score"]
         assert 1 == self.front.risk.ask_scores(["u-9"])["asked"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.closing import ClosingShop
 from tests.support.http_shop import Shop
 from tests.support.reconciling import ReconDesk, difference
-from tests.support.statement import Comparison
+from tests.support.statement import Comparison, give
 
 DAY = "2026-11-11"
 NOON = "2026-11-11T12:00+08:00"
@@ -80,3 +80,16 @@ def ledger_page(shop: Shop) -> str:
     coupon = closing.at(NOON).buy("o7", closing.template(name="Late", template_no="t-7"))
     closing.at(LATER).adjust("desk-17", coupon, -100, order="o7")
     return "/ledger"
+
+
+def statements_page(shop: Shop) -> str:
+    """Of a day, twice."""
+    compared(shop)
+    give(shop.services, "2026-11-10")
+    return "/order-statements"
+
+
+def statement_page(shop: Shop) -> str:
+    """One that was compared."""
+    compared(shop)
+    return f"/order-statements/{DAY}"

@@ -10,6 +10,7 @@ from coupon_workers.claiming.live_view import last_whole_second
 from coupon_workers.codes.code_generation import run_generation
 from tests.support import console_lottery_pages as lotteries
 from tests.support import console_money_pages as money
+from tests.support import console_risk_pages as risk
 from tests.support.batch_desk import BatchDesk, users_csv
 from tests.support.batch_worker import sent_by, work
 from tests.support.dead_letters import bury
@@ -211,6 +212,8 @@ EXAMPLES: dict[str, Example] = {
     "daily_closes": money.daily_closes_page,
     "daily_close": money.daily_close_page,
     "ledger": money.ledger_page,
+    "order_statements": money.statements_page,
+    "order_statement": money.statement_page,
     "reconciliations": money.reconciliations_page,
     "reconciliation": money.reconciliation_page,
     "code_batches": _code_batches,
@@ -219,6 +222,13 @@ EXAMPLES: dict[str, Example] = {
     "lotteries": lotteries.lotteries_page,
     "lottery": lotteries.lottery_page,
     "new_lottery": lotteries.new_lottery_page,
+    "risk_policies": risk.policies_page,
+    "risk_policy": risk.policy_page,
+    "edit_risk_policy": risk.edit_policy_page,
+    "new_risk_policy": lambda shop: "/new-risk-policy",
+    "risk_lists": risk.lists_page,
+    "risk_reviews": risk.reviews_page,
+    "risk_verdicts": risk.verdicts_page,
     "code_lookup": lambda shop: "/codes/lookup",
 }
 """By the name of the view. A page that is not here fails the tests."""

@@ -63,3 +63,12 @@ FILE_WORDS = {
     "TOO_LARGE": N_("A row group of the Parquet file is too large. Write smaller ones."),
 }
 """Why a file is not taken, by its ``file_code``."""
+
+STATEMENT_FILE_WORDS = {
+    "EMPTY_FILE": N_("The file is empty. Of a day without orders it has its header still."),
+    "HEADER_MISSING": N_("The file has no header: its first row must name the columns."),
+    "COLUMN_MISSING": N_("The file lacks a column."),
+    "COLUMN_AMBIGUOUS": N_("The file has a column twice."),
+    "COLUMN_UNKNOWN": N_("The file has columns that a statement does not have."),
+}
+"""The same of a statement of orders."""

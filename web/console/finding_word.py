@@ -73,6 +73,7 @@ FINDING_TONES = {
 }
 
 FINDING_REASONS = {
+    "STATEMENT_NOT_FOUND": N_("No statement of this day has come."),
     "FINDING_NOT_FOUND": N_("There is no such finding."),
     "RECONCILIATION_NOT_FOUND": N_("There is no such reconciliation."),
     "DAY_NOT_OVER": N_("Somewhere the day goes on. Try again once it is over in every time zone."),

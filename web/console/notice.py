@@ -36,6 +36,7 @@ NOTICES = {
     "finding_ignored": N_("Left as it is; the reason is kept."),
     "day_closed": N_("Closed: its numbers stay as they are."),
     "day_reopened": N_("Open again; what was closed is kept."),
+    "statement_taken": N_("Taken. A worker compares it with the day's orders."),
     "run_asked": N_("Asked for. A worker compares."),
     "codes_made": N_("Taken on. The codes are being generated."),
     "lottery_made": N_("The lottery is made. The coupons of its prizes are set aside."),
@@ -43,6 +44,14 @@ NOTICES = {
     "lottery_paused": N_("Paused: nobody draws."),
     "lottery_resumed": N_("Draws are accepted again."),
     "lottery_ended": N_("Ended. What is left of its prizes goes back once the last draw is settled."),
+    "policy_set": N_("In force, for every template that names it."),
+    "policy_gone": N_("Taken away; its versions stay readable."),
+    "rule_tried": N_("The rule is only tried now."),
+    "rule_in_earnest": N_("The rule holds now."),
+    "listed": N_("On the list, as of now."),
+    "unlisted": N_("Off the list."),
+    "claims_approved": N_("Approved: settled as if they had not been held."),
+    "claims_rejected": N_("Refused; what they held is given back."),
     "codes_revoked": N_("Revoked: unused codes are worth nothing any more."),
 }
 

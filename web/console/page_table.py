@@ -9,7 +9,7 @@ from itertools import groupby
 from coupon_workers.access.principal import Scope
 from web.console.language import N_
 
-ADMIN, OPS = Scope.ADMIN, Scope.OPS
+ADMIN, OPS, ORDERS = Scope.ADMIN, Scope.OPS, Scope.ORDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Page:
 CAMPAIGNS = N_("Campaigns")
 USERS = N_("Users")
 MONEY = N_("Money")
+RISK = N_("Risk")
 OPERATIONS = N_("Operations")
 ACCESS = N_("Access")
 
@@ -40,6 +41,11 @@ PAGES = (
     Page("daily_closes", N_("Daily closes"), frozenset({ADMIN}), MONEY),
     Page("ledger", N_("Ledger"), frozenset({ADMIN}), MONEY),
     Page("reconciliations", N_("Reconciliations"), frozenset({ADMIN}), MONEY),
+    Page("order_statements", N_("Order statements"), frozenset({ADMIN, ORDERS}), MONEY),
+    Page("risk_reviews", N_("Held claims"), frozenset({ADMIN}), RISK),
+    Page("risk_policies", N_("Risk policies"), frozenset({ADMIN}), RISK),
+    Page("risk_lists", N_("Lists"), frozenset({ADMIN}), RISK),
+    Page("risk_verdicts", N_("Verdicts"), frozenset({ADMIN}), RISK),
     Page("queues", N_("Queues"), frozenset({OPS}), OPERATIONS),
     Page("dead_letters", N_("Dead letters"), frozenset({OPS}), OPERATIONS),
     Page("jobs", N_("Jobs"), frozenset({OPS}), OPERATIONS),

@@ -57,14 +57,14 @@ def ask_reconciliation() -> Any:
 def reconciliation(run_id: str) -> Any:
     """How it stands, and what it found, class by class."""
     run = read_run(services(), path_id(run_id, UNKNOWN))
-    return render("reconciliation.html", run=run, moving=_moving(run))
+    return render("reconciliation.html", run=run, moving=moving_of(run))
 
 
 @console.get("/data/reconciliations/<run_id>")
 @shown_to(Scope.ADMIN)
 def reconciliation_data(run_id: str) -> dict[str, Any]:
     """What of it moves."""
-    return _moving(read_run(services(), path_id(run_id, UNKNOWN)))
+    return moving_of(read_run(services(), path_id(run_id, UNKNOWN)))
 
 
 def _page(form: Form, http_status: int = 200) -> Any:
@@ -76,7 +76,8 @@ def _page(form: Form, http_status: int = 200) -> Any:
     return render("reconciliations.html", http_status, **shown)
 
 
-def _moving(run: RunAnswer) -> dict[str, Any]:
+def moving_of(run: RunAnswer) -> dict[str, Any]:
+    """What of a run moves while it goes on."""
     names = ("examined", "found", "opened", "resolved")
     texts = {name: number(getattr(run, name)) for name in names}
     return progress(run.status.value, run.status in (RunStatus.DONE, RunStatus.FAILED), 0, {}, texts)

@@ -87,6 +87,7 @@ def body_of(form: Form) -> dict[str, Any]:
         "notify": bool(form["notify"]),
         "channels_claim": read.words(form["channels_claim"]),
         "approval_required": True if form["approval_required"] else None,
+        "risk_policy": form["risk_policy"] or None,
     }
     if form["template_no"]:
         body["template_no"] = form["template_no"]
@@ -210,6 +211,7 @@ def form_of(template: TemplateFields) -> Form:
         "refund_expired": refund.expired,
         "grace_days": text(refund.grace_days),
         "channels_claim": ", ".join(template.channels_claim),
+        "risk_policy": template.risk_policy or "",
     }
     return Form(values | _times(template) | _switches(template), ALIASES)
 

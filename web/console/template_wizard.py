@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import Conflict, InvalidInput
+from coupon_workers.risk.policy_reading import read_policies
 from coupon_workers.templates import template_desk as desk
 from coupon_workers.templates import template_reading as reading
 from coupon_workers.templates.currency import EXPONENTS
@@ -30,6 +31,9 @@ from web.path_id import path_id
 
 LOOK = "look"
 """The button that only shows what the form would make."""
+
+MOST_POLICIES = 200
+"""A shop has a handful."""
 
 
 @console.get("/templates/new")
@@ -121,4 +125,11 @@ def _page(form: Form, http_status: int = 200, *, allotted: str = "", draft: str 
         currencies=sorted(EXPONENTS),
         timezones=sorted(known_timezones()),
         cart_lines=CART_LINES,
+        policies=_policies(form["risk_policy"]),
     )
+
+
+def _policies(named: str) -> list[str]:
+    """Names of risk policies to choose from; the one that is named stays among them."""
+    known = {policy.name for policy in read_policies(services(), limit=MOST_POLICIES)}
+    return sorted(known | ({named} - {""}))

@@ -16,6 +16,7 @@ from web.console.field_word import field_word
 from web.console.finding_word import FINDING_REASONS, FINDING_TONES, FINDING_WORDS
 from web.console.language import N_, gettext
 from web.console.lottery_word import LOTTERY_REASONS, LOTTERY_TONES, LOTTERY_WORDS
+from web.console.risk_word import RISK_REASONS, RISK_TONES, RISK_WORDS
 
 WORDS = {
     "draft": N_("draft"),
@@ -88,6 +89,7 @@ WORDS = {
     **BATCH_WORDS,
     **FINDING_WORDS,
     **LOTTERY_WORDS,
+    **RISK_WORDS,
 }
 
 _TONES = {
@@ -98,7 +100,7 @@ _TONES = {
 }
 TONES = {
     name: tone
-    for tones in (_TONES, BATCH_TONES, FINDING_TONES, LOTTERY_TONES)
+    for tones in (_TONES, BATCH_TONES, FINDING_TONES, LOTTERY_TONES, RISK_TONES)
     for tone, names in tones.items()
     for name in names
 }
@@ -143,6 +145,7 @@ REASONS = {
     **BATCH_REASONS,
     **FINDING_REASONS,
     **LOTTERY_REASONS,
+    **RISK_REASONS,
 }
 """What is refused, by the code of its error."""
 
