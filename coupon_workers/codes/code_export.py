@@ -85,7 +85,9 @@ def fetch_codes(services: Services, code_batch_id: int, operator: str) -> Downlo
         parts = connection.execute(_LEASE, named).scalar_one()
     line = len(batch["prefix"]) + batch["length"] + len(b"\r\n")
     length = len(HEADER) + line * batch["quantity"]
-    return Download(length, _Fetch(services, code_batch_id, token, seal, operator).pieces(parts))
+    pieces = _Fetch(services, code_batch_id, token, seal, operator).pieces(parts)
+    next(pieces)  # one that was never begun would not hear that it is closed, and keep its lease
+    return Download(length, pieces)
 
 
 def _check(batch: Row) -> None:
@@ -111,6 +113,7 @@ class _Fetch:
     def pieces(self, parts: int) -> Iterator[bytes]:
         whole = False
         try:
+            yield b""
             yield HEADER
             for part_no in range(1, parts + 1):
                 yield self._part(part_no)

@@ -50,6 +50,16 @@ def test_a_download_that_broke_off_may_be_begun_anew(desk: CodeDesk) -> None:
     assert "fetched" == desk.books["export"]
 
 
+def test_a_download_of_which_nothing_was_taken_may_be_begun_anew(desk: CodeDesk) -> None:
+    """The client asked for the head alone, or went away before the first byte: nobody has to wait."""
+    pieces = fetch_codes(desk.services, desk.code_batch_id, "key-1").pieces
+
+    pieces.close()  # type: ignore[attr-defined]
+
+    assert 20 == len(desk.fetch())
+    assert "fetched" == desk.books["export"]
+
+
 def test_two_downloads_at_once_are_one(desk: CodeDesk) -> None:
     """The second one is told that somebody has it; a front that died lets go after the lease."""
     pieces = fetch_codes(desk.services, desk.code_batch_id, "key-1").pieces
