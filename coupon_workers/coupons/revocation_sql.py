@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from coupon_workers.coupons.move_sql import recorded
+from coupon_workers.coupons.transfer_sql import REQUEST_PREFIX
 from coupon_workers.coupons.transition import FlowAction
 
 # Held before it is looked at: whoever has it in hand is waited for.
@@ -42,13 +43,26 @@ REVOKE = text(f"""
     SELECT user_id, (SELECT coalesce(sum(units), 0) FROM restocked) AS restocked FROM moved
 """)
 
-# A coupon that was given away is a new one, and stands for an older one. Numbers are no measure of time: they may run
+# A coupon that was given away is a new one, and stands for an older one, which its request names: what it was issued
+# as counts, and what is not here any more is in the archive, and old. Numbers are no measure of time: they may run
 # ahead of the clock by seconds.
-PAGE = text("""
-    SELECT user_id, coupon_id, status,
-           (issued_at <= :asked_at OR source = 'transfer') AND status = 'unused' AND valid_to > :now AS wanted,
-           (issued_at <= :asked_at OR source = 'transfer') AND status = 'locked' AS held
-      FROM coupon
-     WHERE template_id = :template_id AND coupon_id > :cursor
-     ORDER BY coupon_id LIMIT :page
+PAGE = text(f"""
+    SELECT user_id, coupon_id, is_meant AND status = 'unused' AND valid_to > :now AS wanted,
+           is_meant AND status = 'locked' AS held
+      FROM (SELECT c.user_id, c.coupon_id, c.status, c.valid_to,
+                   c.issued_at <= :asked_at OR c.source = 'transfer' AND NOT EXISTS (
+                       WITH RECURSIVE given AS (
+                           SELECT c.source, c.request_id, c.issued_at
+                            UNION ALL
+                           SELECT o.source, o.request_id, o.issued_at
+                             FROM given JOIN coupon o
+                               ON o.template_id = :template_id AND o.coupon_id = CASE given.source WHEN 'transfer'
+                                  THEN CAST(substr(given.request_id, {len(REQUEST_PREFIX) + 1}) AS bigint) END
+                       )
+                       SELECT FROM given WHERE source <> 'transfer' AND issued_at > :asked_at
+                   ) AS is_meant
+              FROM coupon c
+             WHERE c.template_id = :template_id AND c.coupon_id > :cursor
+             ORDER BY c.coupon_id LIMIT :page) AS page
+     ORDER BY coupon_id
 """)

@@ -25,6 +25,7 @@ from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.runtime.services import Services
 from tests.conftest import PostBox
 from tests.support.crash import Crash
+from tests.support.gift import give
 from tests.support.template import insert_template, read_template
 
 
@@ -149,6 +150,24 @@ def test_what_is_claimed_after_the_recall_was_asked_for_stays(services: Services
 
     assert ("done", 4) == (recall.read(revocation_id).status, recall.read(revocation_id).revoked)
     assert (2, 4) == recall.books()
+    recall.assert_sound()
+
+
+def test_what_was_given_on_counts_as_of_the_day_it_was_issued(services: Services) -> None:
+    """Old coupons are met in any hand they were given into; a new one stays with whoever was given it."""
+    recall = Recall(services, transferable=True)
+    recall.issue("old", "kept")
+    revocation_id = recall.ask()
+    recall.issue("new")
+    for first in ("old", "new"):
+        given = give(services, first, _coupon(recall, first), f"{first}-friend")
+        give(services, f"{first}-friend", given, f"{first}-mother")
+
+    perform_revocation(services, revocation_id, chunk=2)
+
+    held = recall.execute("SELECT user_id, status FROM coupon WHERE status <> 'transferred' ORDER BY user_id").all()
+    assert [("kept", "revoked"), ("new-mother", "unused"), ("old-mother", "revoked")] == held
+    assert ("done", 2) == (recall.read(revocation_id).status, recall.read(revocation_id).revoked)
     recall.assert_sound()
 
 
