@@ -74,10 +74,14 @@ def _currency(code: str) -> str:
     return code
 
 
+_AMBIGUOUS = frozenset({"CET", "EET", "MET", "WET"})
+"""Places with a summer to IANA, to PostgreSQL abbreviations: winter time all year. Their places have other names."""
+
+
 @cache
 def known_timezones() -> frozenset[str]:
     """The names that are taken: of the package, not of this machine, the same for every process of a platform."""
-    return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"}
+    return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"} - _AMBIGUOUS
 
 
 def _timezone(name: str) -> str:
