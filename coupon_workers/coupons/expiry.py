@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
@@ -30,6 +30,23 @@ LONGEST_REST_MS = 1_000
 
 OPERATOR = "expiry"
 
+_MOVED = f"""moved AS (
+        UPDATE coupon AS c SET status = 'expired', version = c.version + 1, updated_at = :now
+          FROM ended
+         WHERE c.user_id = ended.user_id AND c.coupon_id = ended.coupon_id
+           AND c.status IS NOT DISTINCT FROM 'unused'
+        RETURNING c.user_id, c.coupon_id, c.template_id, c.version, old.status AS before_status, c.status, c.order_no
+    ), {recorded(FlowAction.EXPIRE, "coupon.expired")}
+    SELECT user_id FROM moved"""
+
+_EXPIRE_ONE = text(f"""
+    WITH ended AS MATERIALIZED (
+        SELECT user_id, coupon_id FROM coupon
+         WHERE user_id = :user_id AND coupon_id = :coupon_id AND status = 'unused' AND valid_to <= :now
+           FOR NO KEY UPDATE
+    ), {_MOVED}
+""")
+
 # A coupon that another transaction has in hand is left to it, or to the next sweep. With these settings, and a guard
 # that the index of unused coupons does not serve, the UPDATE finds each coupon by its key, whatever the statistics say;
 # else it may go through all coupons for each chunk. Nobody waits for the disk: a chunk that a crash of the server takes
@@ -44,14 +61,7 @@ _EXPIRE = text(f"""
         SELECT user_id, coupon_id FROM coupon
          WHERE status = 'unused' AND valid_to <= :now
          ORDER BY valid_to LIMIT :chunk FOR NO KEY UPDATE SKIP LOCKED
-    ), moved AS (
-        UPDATE coupon AS c SET status = 'expired', version = c.version + 1, updated_at = :now
-          FROM ended
-         WHERE c.user_id = ended.user_id AND c.coupon_id = ended.coupon_id
-           AND c.status IS NOT DISTINCT FROM 'unused'
-        RETURNING c.user_id, c.coupon_id, c.template_id, c.version, old.status AS before_status, c.status, c.order_no
-    ), {recorded(FlowAction.EXPIRE, "coupon.expired")}
-    SELECT user_id FROM moved
+    ), {_MOVED}
 """)
 
 log = get_logger(__name__)
@@ -82,6 +92,11 @@ def expire_coupons(services: Services, now: datetime, *, turn_s: float = TURN_S)
     if expired:
         log.info("coupons_expired", count=expired)
     return expired
+
+
+def expire_one(connection: Connection, user_id: str, coupon_id: int, now: datetime) -> None:
+    """End the coupon now, if it is unused and its validity has passed: for whoever does not wait for a sweep."""
+    connection.execute(_EXPIRE_ONE, {"user_id": user_id, "coupon_id": coupon_id} | _arguments(now))
 
 
 def _arguments(now: datetime) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.campaigns.reservation import free_units
 from coupon_workers.claiming.turn import wait_for_turn
+from coupon_workers.coupons.expiry import expire_one
 from coupon_workers.coupons.reissue_sql import (
     ISSUE,
     KNOWN,
@@ -95,7 +96,7 @@ def reissue_coupon(services: Services, wish: Reissue, operator: str) -> Reissued
         replaced = None if wish.in_place_of is None else _hold_replaced(connection, wish)
         template = _lock_templates(connection, wish, replaced)
         window = _check_template(services, connection, template, now)
-        restocked = _revoke(connection, wish, replaced, operator, now)
+        restocked = _end(connection, wish, replaced, operator, now)
         if not free_units(services, connection, wish.template_id, given_back=restocked.count(wish.template_id)):
             raise Conflict("SOLD_OUT", "nothing is left of the template")
         coupon_id = services.next_id(route_of(wish.template_id))
@@ -144,11 +145,15 @@ def _lock_templates(connection: Connection, wish: Reissue, replaced: Row | None)
     return {template_id: lock_template(connection, template_id) for template_id in sorted(wanted)}[wish.template_id]
 
 
-def _revoke(connection: Connection, wish: Reissue, replaced: Row | None, operator: str, now: datetime) -> list[int]:
-    """Revoke the coupon whose place is taken, if it can still be used; the template to which its unit went back."""
-    if replaced is None or wish.in_place_of is None:
+def _end(connection: Connection, wish: Reissue, replaced: Row | None, operator: str, now: datetime) -> list[int]:
+    """End the coupon whose place is taken, if it has not ended; the template to which its unit went back.
+
+    One whose validity has passed would else go on paying for an order that was paid in time, until a sweep comes.
+    """
+    if replaced is None or wish.in_place_of is None or replaced["status"] != CouponStatus.UNUSED:
         return []
-    if replaced["status"] != CouponStatus.UNUSED or replaced["valid_to"] <= now:
+    if replaced["valid_to"] <= now:
+        expire_one(connection, wish.user_id, wish.in_place_of, now)
         return []
     [moved] = revoke_all(connection, [(wish.user_id, wish.in_place_of)], operator, now)
     return [replaced["template_id"]] if moved.restocked else []

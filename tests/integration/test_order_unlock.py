@@ -14,6 +14,7 @@ from tests.support.gift import at_once
 from tests.support.order_books import refused_without_a_trace
 from tests.support.order_shop import OrderShop
 from tests.support.recon_reading import found
+from tests.support.reissuing import reissue
 from tests.support.sale import assert_sound
 
 ROUNDS = 3
@@ -101,6 +102,23 @@ def test_a_payment_made_in_time_has_what_was_freed_while_it_lasts(shop: OrderSho
         assert ("LOCK_EXPIRED", "expired") == (code, evidence["coupon_status"])
     else:
         assert "redeemed" == shop.pay("o1", paid_at=paid_at)["status"]
+    assert_sound(shop.services)
+
+
+def test_a_coupon_that_was_replaced_pays_for_nothing_any_more(shop: OrderShop) -> None:
+    """Its validity ended under the lock, and no sweep has come yet: a payment made in time finds its place taken."""
+    coupon = shop.issue(shop.template(), valid_to=shop.clock.now + timedelta(minutes=5))
+    shop.lock("o1", [coupon])
+    paid_at = shop.clock.pass_by(minutes=4)
+    shop.clock.pass_by(minutes=2)
+    shop.unlock(coupon)
+    reissue(shop.services, shop.template(), "ann", "ticket-1", coupon)
+
+    code, evidence = refused_without_a_trace(shop, lambda: shop.pay("o1", paid_at=paid_at))
+
+    assert ("LOCK_EXPIRED", "expired") == (code, evidence["coupon_status"])
+    assert ("expire", "expired", None) == shop.flow(coupon)[-1]
+    assert 0 == expire_coupons(shop.services, shop.clock.now)
     assert_sound(shop.services)
 
 
