@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from coupon_workers.lottery import lottery_control as control
 from coupon_workers.lottery import lottery_reading as reading
 from coupon_workers.lottery.draw_gate import DrawRequest
+from coupon_workers.lottery.lottery_change import change_lottery
 from coupon_workers.lottery.lottery_reading import LotteryAnswer, SettledDraw
 from coupon_workers.lottery.new_lottery import create_lottery
 from coupon_workers.orders.order import UserId
@@ -20,7 +21,7 @@ from web.context import principal, services
 from web.draw_answer import REFUSALS, draw_body, evidence_of
 from web.draw_front import draw
 from web.idempotent import idempotent, subject_id
-from web.lotteries_model import DrawAnswer, DrawBody, LotteryBody
+from web.lotteries_model import DrawAnswer, DrawBody, LotteryBody, LotteryPatch
 from web.page import PageQuery, page, read_cursor
 from web.path_id import path_id
 from web.problem import problem
@@ -95,6 +96,29 @@ def list_lotteries(query: PageQuery) -> Any:
 @refuses("LOTTERY_NOT_FOUND")
 def get_lottery(path: LotteryPath) -> Json:
     """Prize by prize: drawn, left, issued, and the odds as they are meant and as they came."""
+    return _json(reading.read_one(services(), path.number))
+
+
+@api.patch("/v1/lotteries/<lottery_id>", summary="Change a lottery", responses={200: LotteryAnswer})
+@require("admin")
+@refuses(
+    "LOTTERY_NOT_FOUND",
+    "INVALID_STATUS",
+    "LOTTERY_CHANGED",
+    "LOTTERY_BUSY",
+    "BELOW_DRAWN",
+    "ABOVE_BUDGET",
+    "NOT_ENOUGH_STOCK",
+    "TEMPLATE_NOT_ACTIVE",
+)
+@idempotent
+def patch_lottery(path: LotteryPath, body: LotteryPatch) -> Json:
+    """Name, weights and stock, while nobody draws: one that runs is paused first.
+
+    409 `LOTTERY_CHANGED` with the present `version` where another was read; `BELOW_DRAWN` with `prize_no` and `drawn`;
+    `ABOVE_BUDGET` where more coupons would need a second person.
+    """
+    change_lottery(services(), path.number, body.asked())
     return _json(reading.read_one(services(), path.number))
 
 

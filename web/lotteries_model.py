@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from coupon_workers.lottery.lottery_change import LotteryChange, PrizeChange
 from coupon_workers.lottery.new_lottery import NewLottery, NewPrize
 from coupon_workers.lottery.odds import WEIGHTS
 from coupon_workers.orders.order import UserId
@@ -50,6 +51,31 @@ class LotteryBody(BaseModel):
         prizes = tuple(NewPrize(each.name, each.weight, each.stock, each.template_id) for each in self.prizes)
         limits = (self.per_user_limit, self.per_user_daily_limit)
         return NewLottery(lottery_id, self.name, self.start, self.end, prizes, self.timezone, *limits)
+
+
+class PrizeChangeBody(BaseModel):
+    """A prize as it is to be; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prize_no: Annotated[int, Field(strict=True, ge=1, le=MOST_PRIZES)]
+    weight: Annotated[int, Field(strict=True, ge=0, le=WEIGHTS)] | None = None
+    stock: Quantity | None = Field(None, description="not below what is drawn of it")
+
+
+class LotteryPatch(BaseModel):
+    """A change, as a whole or not at all; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[int, Field(strict=True, ge=1)] = Field(description="of the lottery as it was read")
+    name: Name | None = None
+    prizes: list[PrizeChangeBody] = Field([], max_length=MOST_PRIZES)
+
+    def asked(self) -> LotteryChange:
+        """The change."""
+        prizes = tuple(PrizeChange(each.prize_no, each.weight, each.stock) for each in self.prizes)
+        return LotteryChange(self.version, self.name, prizes)
 
 
 class DrawBody(BaseModel):

@@ -33,6 +33,7 @@ class AuditAction(StrEnum):
     CODES_FETCH = "codes.fetch"
     CODES_REVOKE = "codes.revoke"
     LOTTERY_CREATE = "lottery.create"
+    LOTTERY_CHANGE = "lottery.change"
     LOTTERY_APPROVE = "lottery.approve"
     LOTTERY_PAUSE = "lottery.pause"
     LOTTERY_RESUME = "lottery.resume"

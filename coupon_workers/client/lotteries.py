@@ -27,6 +27,11 @@ class Lotteries:
         """How a lottery stands, prize by prize."""
         return cast("LotteryAnswer", self._caller.read(_one(lottery_id)))
 
+    def change(self, lottery_id: str, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> LotteryAnswer:
+        """Change its name, weights or stock while nobody draws; ``body`` names the ``version`` that was read."""
+        answer = self._caller.write("PATCH", _one(lottery_id), body, idempotency_key=idempotency_key)
+        return cast("LotteryAnswer", answer)
+
     def approve(self, lottery_id: str, *, idempotency_key: str | None = None) -> LotteryAnswer:
         """Open a lottery that waits for it."""
         return self._act(lottery_id, "approve", idempotency_key)

@@ -35,6 +35,7 @@ class LotteryAnswer(TypedDict):
     none: int
     rejected: int
     prizes: list[PrizeAnswer]
+    version: int
     created_by: str
     created_at: str
     approved_by: str | None

@@ -48,6 +48,7 @@ class LotteryAnswer(BaseModel):
     none: int = Field(description="of them, those that won nothing")
     rejected: int = Field(description="draws that count for nothing: Redis had lost its memory")
     prizes: list[PrizeAnswer]
+    version: int = Field(description="rises with each change; a change names the one that it was made on")
     created_by: str
     created_at: str
     approved_by: str | None
@@ -141,6 +142,7 @@ def _answer(lottery: Row, prizes: Sequence[Row], now: datetime) -> LotteryAnswer
         none=lottery["none_count"],
         rejected=lottery["rejected_count"],
         prizes=[_prize(prize, lottery["draw_count"]) for prize in prizes],
+        version=lottery["version"],
         created_by=lottery["created_by"],
         created_at=rfc3339(lottery["created_at"]),
         approved_by=lottery["approved_by"],

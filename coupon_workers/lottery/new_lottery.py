@@ -8,31 +8,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
-from coupon_workers.approval.budget import above_budget, worst_cost_of
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch_control import tell_gate as tell_template_gate
-from coupon_workers.campaigns.reservation import free_units
 from coupon_workers.errors import Conflict, InvalidInput
 from coupon_workers.lottery.lottery import find_lottery
 from coupon_workers.lottery.lottery_preheat import preheat_if_redis_answers
 from coupon_workers.lottery.odds import weights_problem
+from coupon_workers.lottery.prize_units import check_open, is_above_budget, reserve_units
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import Lottery, Prize
 from coupon_workers.templates.template_row import Row
-from coupon_workers.templates.template_status import TemplateStatus, effective_status
 from coupon_workers.templates.template_store import lock_template
-
-_RESERVE = text(
-    "UPDATE coupon_template SET reserved_quantity = reserved_quantity + :units, version = version + 1,"
-    " updated_at = :now WHERE template_id = :template_id"
-)
-_OPEN = frozenset({TemplateStatus.SCHEDULED, TemplateStatus.ACTIVE, TemplateStatus.PAUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +104,8 @@ def _store(
 ) -> None:
     for template_id, units in lottery.units.items():
         _check_template(templates[template_id], lottery, now)
-        _reserve(services, connection, template_id, units, now)
-    status = "pending_approval" if _needs_approval(services, lottery, templates) else "open"
+        reserve_units(services, connection, template_id, units, now)
+    status = "pending_approval" if is_above_budget(services, templates, lottery.units) else "open"
     row = _columns(lottery) | {"status": status, "created_by": operator, "created_at": now, "updated_at": now}
     if connection.execute(insert(Lottery).values(row).on_conflict_do_nothing()).rowcount != 1:
         return  # without a template nobody is held, and the same request was quicker
@@ -137,33 +129,12 @@ def _check_template(template: Row, lottery: NewLottery, now: datetime) -> None:
     if template["type"] == "random_amount":
         detail = "random amounts cannot be prizes yet"
         raise Conflict("TYPE_NOT_OFFERED", detail, type=template["type"], template_id=template_id)
-    status = effective_status(template, now)
-    if status not in _OPEN:
-        detail = f"the template is {status}: prizes are of one that is published and not over"
-        raise Conflict("TEMPLATE_NOT_ACTIVE", detail, current_status=status.value, template_id=template_id)
+    check_open(template, now)
     span = f"of template {template_id}, {rfc3339(template['claim_start'])} to {rfc3339(template['claim_end'])}"
     if lottery.start < template["claim_start"]:
         raise InvalidInput([("start", f"must not lie before the time {span}")])
     if lottery.end > template["claim_end"]:
         raise InvalidInput([("end", f"must not lie after the time {span}")])
-
-
-def _reserve(services: Services, connection: Connection, template_id: int, units: int, now: datetime) -> None:
-    available = free_units(services, connection, template_id)
-    if units > available:
-        detail = f"prizes need {units} units of template {template_id}, and {available} are left"
-        raise Conflict("NOT_ENOUGH_STOCK", detail, available=available, template_id=str(template_id))
-    connection.execute(_RESERVE, {"template_id": template_id, "units": units, "now": now})
-
-
-def _needs_approval(services: Services, lottery: NewLottery, templates: Mapping[int, Row]) -> bool:
-    """Whether the coupons to be won may cost more than one person decides on, currency by currency."""
-    costs: dict[str, int | None] = {}
-    for template_id, units in lottery.units.items():
-        currency, cost = templates[template_id]["currency"], worst_cost_of(templates[template_id], units)
-        before = costs.get(currency, 0)
-        costs[currency] = None if cost is None or before is None else before + cost
-    return any(above_budget(services.settings, currency, cost) for currency, cost in costs.items())
 
 
 def _columns(lottery: NewLottery) -> dict[str, Any]:

@@ -60,6 +60,7 @@ AUDITED = {
     "POST /v1/code-batches": AuditAction.CODES_CREATE,
     "POST /v1/code-batches/{code_batch_id}/revoke": AuditAction.CODES_REVOKE,
     "POST /v1/lotteries": AuditAction.LOTTERY_CREATE,
+    f"PATCH {LOTTERY}": AuditAction.LOTTERY_CHANGE,
     f"POST {LOTTERY}/approve": AuditAction.LOTTERY_APPROVE,
     f"POST {LOTTERY}/pause": AuditAction.LOTTERY_PAUSE,
     f"POST {LOTTERY}/resume": AuditAction.LOTTERY_RESUME,
@@ -268,6 +269,7 @@ def _of_the_back_office(office: Office) -> Attempts:
 
     return {
         "POST /v1/lotteries": lambda: ("/v1/lotteries", THANKS),
+        f"PATCH {LOTTERY}": lambda: (office.lottery("paused"), {"version": 1, "name": "Another"}),
         f"POST {LOTTERY}/approve": lambda: (f"{office.lottery('pending_approval')}/approve", None),
         f"POST {LOTTERY}/pause": lambda: (f"{office.lottery()}/pause", None),
         f"POST {LOTTERY}/resume": lambda: (f"{office.lottery('paused')}/resume", None),

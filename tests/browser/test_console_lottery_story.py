@@ -149,6 +149,35 @@ def test_two_tabs_do_not_undo_one_another(shop: Shop, reader: Reader) -> None:
     assert "ended" == shop.desk.admin.ask("GET", f"/v1/lotteries/{fair.lottery_id}").ok()["status"]
 
 
+def test_two_tabs_that_change_it_do_not_undo_one_another(shop: Shop, reader: Reader) -> None:
+    """The slower one is told, and what was typed is still there; odds that do not add up are not sent."""
+    fair = _fair(shop)
+    fair.pause()
+    address = f"/lotteries/{fair.lottery_id}/edit"
+    page = reader.open(address)
+    other = page.context.new_page()
+    other.goto(f"/console{address}")
+
+    other.get_by_label("How many").fill("7")
+    other.get_by_role("button", name="Change it").dblclick()
+    expect(other.get_by_role("status").first).to_have_text("Changed.")
+    page.get_by_label("Weight").fill("5")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_role("alert")).to_have_text("The weights must sum to 1,000,000: 999,995 are missing.")
+    page.get_by_label("Weight").fill("1000000")
+    page.get_by_label("How many").fill("9")
+    page.get_by_role("button", name="Change it").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("Somebody else changed it")
+    expect(page.get_by_label("How many")).to_have_value("9")
+    reader.shoot("story-lottery-two-tabs")
+    reader.complaints.clear()  # the browser's of the 409
+    page.get_by_role("link", name="Load it as it is now").click()
+    expect(page.get_by_label("How many")).to_have_value("7")
+    reader.assert_content()
+    assert [7] == fair.prizes("stock") == fair.stock
+
+
 def _fair(shop: Shop) -> Fair:
     """A lottery of two coupons that runs."""
     template_id = int(shop.desk.open(name="Wheel's", total_quantity=9, claim_start=from_now(hours=-1)))

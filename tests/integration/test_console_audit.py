@@ -35,6 +35,7 @@ ACTIONS = {
     "/console/code-batches/<code_batch_id>/codes.csv": {AuditAction.CODES_FETCH},
     "/console/code-batches/<code_batch_id>/revoke": {AuditAction.CODES_REVOKE},
     "/console/lotteries/new": {AuditAction.LOTTERY_CREATE},
+    "/console/lotteries/<lottery_id>/edit": {AuditAction.LOTTERY_CHANGE},
     "/console/lotteries/<lottery_id>/act": {
         AuditAction.LOTTERY_APPROVE,
         AuditAction.LOTTERY_PAUSE,

@@ -17,6 +17,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from coupon_workers.errors import Conflict
+from coupon_workers.lottery.lottery_change import LotteryChange, PrizeChange, change_lottery
 from coupon_workers.lottery.lottery_control import end_lottery, pause_lottery, resume_lottery
 from coupon_workers.lottery.odds import pick
 from coupon_workers.lottery.outcome import DrawOutcome
@@ -40,7 +42,7 @@ class LotteryMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         """A lottery of two coupons and a thank-you; the template is its own."""
         number = self.services.next_id(0)
-        self.sale: Sale = open_sale(self.services, template_id=number, total_quantity=20, per_user_limit=1)
+        self.sale: Sale = open_sale(self.services, template_id=number, total_quantity=200, per_user_limit=1)
         prizes = [coupon_prize(number, STOCK[0], WEIGHTS[0]), coupon_prize(number, STOCK[1], WEIGHTS[1], "other")]
         self.fair: Fair = open_lottery(self.services, [*prizes, thanks(WEIGHTS[2], STOCK[2])], per_user_limit=LIMIT)
         self.status, self.left = "open", list(STOCK)
@@ -94,6 +96,19 @@ class LotteryMachine(RuleBasedStateMachine):
         """Nobody draws."""
         pause_lottery(self.services, self.fair.lottery_id)
         self.status = "paused"
+
+    @precondition(lambda self: self.status == "paused")
+    @rule(prize_no=st.integers(1, 3), more=st.integers(-2, 2))
+    def restock(self, prize_no: int, more: int) -> None:
+        """More or fewer of a prize; never fewer than are drawn, settled or not."""
+        stock = self.fair.prizes("stock")[prize_no - 1] + more
+        change = LotteryChange(self.fair.books["version"], prizes=(PrizeChange(prize_no, stock=stock),))
+        if self.left[prize_no - 1] + more < 0:
+            with pytest.raises(Conflict, match="are drawn already"):
+                change_lottery(self.services, self.fair.lottery_id, change)
+        else:
+            change_lottery(self.services, self.fair.lottery_id, change)
+            self.left[prize_no - 1] += more
 
     @precondition(lambda self: self.status == "paused")
     @rule()

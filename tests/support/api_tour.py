@@ -202,7 +202,10 @@ class Tour:
         assert "20 off" == self.front.lotteries.draw(lottery_id, "u-1001", "wheel-form-3")["prize"]
         drain_draws(self.shop.services, int(lottery_id))
         assert 1 == len(list(desk.draws(lottery_id, user_id="u-1001")))
-        assert "paused" == desk.pause(lottery_id)["status"]
+        paused = desk.pause(lottery_id)
+        assert "paused" == paused["status"]
+        change = {"version": paused["version"], "prizes": [{"prize_no": 1, "stock": 3}]}
+        assert 2 == desk.change(lottery_id, change)["prizes"][0]["left"]
         assert "paused" != desk.resume(lottery_id)["status"]
         assert lottery_id in [each["lottery_id"] for each in desk.every()]
         assert desk.end(lottery_id)["status"] in ("ending", "ended")

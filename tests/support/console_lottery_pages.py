@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from coupon_workers.runtime.clock import utc_now
 from tests.support.http_shop import Shop
-from tests.support.lottery import coupon_prize, open_lottery, thanks
+from tests.support.lottery import Fair, coupon_prize, open_lottery, thanks
 
 
 def lotteries_page(shop: Shop) -> str:
@@ -32,3 +32,10 @@ def new_lottery_page(shop: Shop) -> str:
     """With a template to choose."""
     shop.desk.open(name="满100减20 双十一")
     return "/lotteries/new"
+
+
+def edit_lottery_page(shop: Shop) -> str:
+    """One that is paused, with winners."""
+    address = lottery_page(shop)
+    Fair(shop.services, int(address.rpartition("/")[2])).pause()
+    return f"{address}/edit"

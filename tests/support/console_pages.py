@@ -221,6 +221,7 @@ EXAMPLES: dict[str, Example] = {
     "new_code_batch": _new_code_batch,
     "lotteries": lotteries.lotteries_page,
     "lottery": lotteries.lottery_page,
+    "edit_lottery": lotteries.edit_lottery_page,
     "new_lottery": lotteries.new_lottery_page,
     "risk_policies": risk.policies_page,
     "risk_policy": risk.policy_page,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from coupon_workers.claiming import claim_batch, preheat, settlement
-from coupon_workers.lottery import draw_gate, draw_settlement, lottery_preheat
+from coupon_workers.lottery import draw_gate, draw_settlement, lottery_change, lottery_preheat
 from coupon_workers.risk import review_desk
 
 
@@ -25,7 +25,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        modules = (claim_batch, settlement, preheat, draw_gate, draw_settlement, lottery_preheat, review_desk)
-        for module in modules:
+        lotteries = (draw_gate, draw_settlement, lottery_change, lottery_preheat)
+        for module in (claim_batch, settlement, preheat, *lotteries, review_desk):
             patch.setattr(module, "crash_point", crash_point)
         yield

@@ -13,6 +13,7 @@ from coupon_workers.errors import NotFound
 from coupon_workers.lottery import lottery_control as control
 from coupon_workers.lottery import lottery_reading as reading
 from coupon_workers.lottery.lottery import OVER, LotteryStatus
+from coupon_workers.lottery.lottery_change import CHANGES
 from coupon_workers.lottery.lottery_reading import LotteryAnswer, PrizeAnswer, SettledDraw
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_name import read_names
@@ -38,6 +39,7 @@ ACTS: dict[str, tuple[Act, str]] = {
 """What one press does, and the notice of it."""
 
 MAY = {
+    "change": CHANGES,
     "pause": {LotteryStatus.SCHEDULED, LotteryStatus.ACTIVE},
     "resume": {LotteryStatus.PAUSED},
     "end": set(LotteryStatus) - OVER,

@@ -40,6 +40,7 @@ NOTICES = {
     "run_asked": N_("Asked for. A worker compares."),
     "codes_made": N_("Taken on. The codes are being generated."),
     "lottery_made": N_("The lottery is made. The coupons of its prizes are set aside."),
+    "lottery_changed": N_("Changed."),
     "lottery_approved": N_("Approved: users draw from its start on."),
     "lottery_paused": N_("Paused: nobody draws."),
     "lottery_resumed": N_("Draws are accepted again."),

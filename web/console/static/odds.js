@@ -5,7 +5,7 @@ const form = document.getElementById("lottery");
 const rows = document.getElementById("rows");
 const told = document.getElementById("sum");
 const restOdds = document.getElementById("rest-odds");
-const preview = document.querySelector("#preview > div");
+const preview = document.querySelector("#preview > div");  // not where a lottery is changed
 const whole = Number(form.dataset.whole);
 const number = new Intl.NumberFormat(document.documentElement.lang);
 const percent = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 4 });
@@ -30,8 +30,8 @@ function tell() {
     if (weight === null) unread ??= row;
     sum += weight ?? 0;
   }
-  const rest = whole - sum, fills = form.elements.rest.checked && rest > 0;
-  restOdds.textContent = odds(fills ? rest : 0);
+  const rest = whole - sum, fills = form.elements.rest?.checked && rest > 0;
+  if (restOdds) restOdds.textContent = odds(fills ? rest : 0);
   const words = form.dataset;
   const text = unread ? words.unread : !rest ? words.exact : fills ? words.filled : rest > 0 ? words.missing : words.many;
   const message = text.replace("{}", number.format(Math.abs(rest)));
@@ -43,7 +43,7 @@ function tell() {
 
 // Another row, and away with one; the last one stays.
 function arrange() {
-  [...rows.children].forEach((row, place) => {
+  if (preview) [...rows.children].forEach((row, place) => {
     for (const mark of row.querySelectorAll("[data-no]")) mark.textContent = place + 1;
     if (!row.querySelector("[data-remove]")) {
       const remove = Object.assign(document.createElement("button"), { type: "button", textContent: form.dataset.remove });
@@ -66,7 +66,7 @@ function take(row) {
   changed();
 }
 
-document.getElementById("another").addEventListener("click", (event) => {
+document.getElementById("another")?.addEventListener("click", (event) => {
   event.preventDefault();
   const made = document.createElement("div");
   made.innerHTML = document.getElementById("row").innerHTML.replaceAll("__n__", next++);
@@ -94,6 +94,7 @@ async function look() {
   } catch { /* the next key asks again */ }
 }
 function changed() {
+  if (!preview) return;
   clearTimeout(timer);
   timer = setTimeout(look, 400);
 }
@@ -103,4 +104,4 @@ form.addEventListener("input", () => {
 });
 
 arrange();
-look();
+if (preview) look();
