@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
-from coupon_workers.errors import NotFound
+from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.risk.policy import Dimension
 from coupon_workers.risk.subject import field_of, tell_gates, value_of
 from coupon_workers.runtime.database import transaction
@@ -78,14 +78,18 @@ def put_entry(
 ) -> ListEntry:
     """Put it on the list, off the other one, as of now at every gate; the same again changes nothing.
 
-    Raises ``StoreUnavailable``.
+    Raises ``InvalidInput`` for what would never be in force, ``StoreUnavailable``.
     """
+    if dimension == "ip" and "/" in value:
+        raise InvalidInput([("value", "must be an address: claims name no networks")])
     subject = {"dimension": dimension, "value": _counted(dimension, value)}
     wanted = {"list": name, "expires_at": expires_at, "comment": comment}
     with transaction(services.engine) as connection:
         before = connection.execute(_HOLD, subject).mappings().first()
         if before is not None and wanted == {part: before[part] for part in wanted}:
             return _entry(before)
+        if expires_at is not None and expires_at <= services.clock():
+            raise InvalidInput([("expires_at", "must lie in the future")])
         row = connection.execute(_PUT, subject | wanted | {"operator": operator, "now": services.clock()})
         after = row.mappings().one()
         facts = _facts(before) if before else None, _facts(after)

@@ -60,8 +60,9 @@ _UNTOLD = text("SELECT * FROM risk_review WHERE untold IS NOT NULL ORDER BY clai
 def approve(services: Services, claim_id: int, operator: str, comment: str | None = None) -> Row:
     """Settle the claim as if it had not been held: it is issued, or rejected for what forbids it by now (``reason``).
 
-    Approved again by the same key, the review is answered as it is. Raises ``NotFound`` ``REVIEW_NOT_FOUND``;
-    ``Conflict``: ``ALREADY_DECIDED`` with its ``state``, ``BUSY``; ``StoreUnavailable``.
+    Approved again by the same key, the review is answered as it is. Past its deadline nobody decides: it expires, if
+    the sweep has not come yet. Raises ``NotFound`` ``REVIEW_NOT_FOUND``; ``Conflict``: ``ALREADY_DECIDED`` with its
+    ``state``, ``BUSY``; ``StoreUnavailable``.
     """
     return _decide(services, claim_id, APPROVED, operator, comment)
 
@@ -100,19 +101,19 @@ def tell_forgotten(services: Services) -> int:
 def _decide(services: Services, claim_id: int, state: str, operator: str | None, comment: str | None) -> Row:
     with transaction(services.engine) as connection:
         review = _hold(connection, claim_id)
-        if review["state"] != "held":
-            if (review["state"], review["decided_by"]) != (state, operator):
-                detail = f"the review has ended: {review['state']}"
-                raise Conflict("ALREADY_DECIDED", detail, state=review["state"])
-        else:
+        if review["state"] == "held" and review["deadline_at"] <= services.clock():
+            review = _end(services, connection, review, EXPIRED, None, None)
+        elif review["state"] == "held":
             review = _end(services, connection, review, state, operator, comment)
-            crash_point("review.before_commit")
+        crash_point("review.before_commit")
     crash_point("review.after_commit")
     if review["untold"] is not None:
         try:
             _tell(services, review)
         except StoreUnavailable as error:
             log.warning("the gate learns of a review's end later", claim_id=claim_id, error=str(error))
+    if (review["state"], review["decided_by"]) != (state, operator):
+        raise Conflict("ALREADY_DECIDED", f"the review has ended: {review['state']}", state=review["state"])
     return review
 
 

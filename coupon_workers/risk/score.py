@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
-from coupon_workers.errors import NotFound
+from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.risk.policy import MOST_SCORE
 from coupon_workers.risk.scorer import RiskScorer, Score, load_scorer
 from coupon_workers.risk.subject import field_of, tell_gates, value_of
@@ -76,12 +76,15 @@ class ScoreAnswer(BaseModel):
 def put_score(
     services: Services, user_id: str, score: int, operator: str | None, *, expires_at: datetime | None = None
 ) -> ScoreAnswer:
-    """Set a user's score, as of now at every gate. Raises ``StoreUnavailable``."""
+    """Set a user's score, as of now at every gate. Raises ``InvalidInput`` for one that has expired,
+    ``StoreUnavailable``."""
     wanted = {"score": score, "expires_at": expires_at}
     with transaction(services.engine) as connection:
         before = connection.execute(_ONE, {"user_id": user_id}).mappings().first()
         if before is not None and wanted == {part: before[part] for part in wanted}:
             return _answer(before)
+        if expires_at is not None and expires_at <= services.clock():
+            raise InvalidInput([("expires_at", "must lie in the future")])
         arguments = wanted | {"user_id": user_id, "operator": operator, "now": services.clock()}
         after = connection.execute(_PUT, arguments).mappings().one()
         told = {"score": before["score"]} if before else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
@@ -25,8 +25,13 @@ BROUGHT = "brought"
 
 _GATES = text("""
     SELECT template_id, bucket_count FROM coupon_template
-     WHERE risk_policy IS NOT NULL AND status IN ('scheduled', 'active', 'paused') AND claim_end > :now
+     WHERE risk_policy IS NOT NULL AND status = ANY(CAST(:statuses AS text[])) AND claim_end > :now
 """)
+_CLAIMED = ("scheduled", "active", "paused")
+_OVER = ("ended", "offline")
+
+AFTERMATH = timedelta(days=1)
+"""After its end the log of a template is emptied within seconds, or when Redis or a worker are back."""
 
 
 def field_of(dimension: str, value: str) -> str:
@@ -41,8 +46,17 @@ def value_of(word: str | int, expires_at: datetime | None, version: int) -> str:
 
 def gates_with_risk(services: Services) -> list[BucketKeys]:
     """The gates of templates with a risk policy that are or will be claimed from. Raises ``StoreUnavailable``."""
+    return _gates(services, _CLAIMED, services.clock())
+
+
+def gates_with_log(services: Services) -> list[BucketKeys]:
+    """Those that may still hold refusals: of templates that are over, too. Raises ``StoreUnavailable``."""
+    return _gates(services, (*_CLAIMED, *_OVER), services.clock() - AFTERMATH)
+
+
+def _gates(services: Services, statuses: Sequence[str], now: datetime) -> list[BucketKeys]:
     with transaction(services.engine) as connection:
-        rows = connection.execute(_GATES, {"now": services.clock()}).all()
+        rows = connection.execute(_GATES, {"statuses": list(statuses), "now": now}).all()
     return [BucketKeys(row.template_id, bucket) for row in rows for bucket in range(row.bucket_count)]
 
 

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, text
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.pending import PendingClaim
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.risk.subject import gates_with_risk
+from coupon_workers.risk.subject import gates_with_log
 from coupon_workers.runtime.array_literal import numbers, texts
+from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
@@ -83,7 +84,7 @@ def drain_logs(services: Services) -> int:
 
     Raises ``StoreUnavailable``; what was not taken off comes again.
     """
-    return sum(_drain(services, keys) for keys in gates_with_risk(services))
+    return sum(_drain(services, keys) for keys in gates_with_log(services))
 
 
 def forget_verdicts(services: Services, now: datetime) -> int:
@@ -103,6 +104,7 @@ def _drain(services: Services, keys: BucketKeys) -> int:
         while entries := _oldest(services, keys):
             with transaction(services.engine) as connection:
                 _insert(connection, keys.template_id, [_fired(*entry) for entry in entries])
+            crash_point("verdicts.after_commit")
             # By the entries' own ids: of two that drain at once, neither takes off what the other has not written.
             services.redis.xdel(keys.risk_log, *(entry_id for entry_id, _ in entries))
             drained += len(entries)
