@@ -10,6 +10,7 @@ from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
 from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.vouched_page import VouchedPages
 from web import (
     approvals_api,
     audit_api,
@@ -90,9 +91,9 @@ def create_app(services: Services) -> OpenAPI:
     # An address is right or wrong: a redirect to another spelling would lose the body and the key of a careless client.
     app.url_map.merge_slashes = False
     queues = BrokerQueues(services.settings)
-    pages = KeptPages(services.lean, services.redis)
-    center = ClaimCenter(services, pages)
-    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), pages, center))
+    wallets = VouchedPages(services.lean, services.redis)
+    center = ClaimCenter(services, KeptPages(services.lean, services.redis))
+    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), wallets, center))
     app.register_blueprint(reader.pages)
     app.register_blueprint(console)
     if services.settings.shop:

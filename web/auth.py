@@ -6,7 +6,6 @@ request, so that nobody without a key learns what a valid request looks like.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from coupon_workers.access.principal import SCOPES, Principal, Scope
 from coupon_workers.access.signature import SignatureError, check_signature
 from coupon_workers.audit.operator import Operator, acting_as
 from web.context import PRINCIPAL, Web, web_of
+from web.lean_view import lean
 from web.problem import ProblemError
 from web.request_frame import REQUEST_ID
 from web.upload import body_hash
@@ -68,7 +68,7 @@ def guard_views(app: Flask) -> None:
         if scopes is None:
             raise RuntimeError(f"view {endpoint} names no scope: mark it with require(...)")
         if scopes:
-            app.view_functions[endpoint] = _guarded(_lean(view), scopes, web)
+            app.view_functions[endpoint] = _guarded(lean(view), scopes, web)
 
 
 def _guarded(view: Callable[..., Any], scopes: frozenset[str], web: Web) -> Callable[..., Any]:
@@ -88,15 +88,6 @@ def _guarded(view: Callable[..., Any], scopes: frozenset[str], web: Web) -> Call
             return view(**arguments)
 
     return guarded
-
-
-def _lean(view: Callable[..., Any]) -> Callable[..., Any]:
-    """``view`` without the wrapper that would validate its arguments, when it has none: that costs the view of claims
-    as much as finding out who calls."""
-    inner: Callable[..., Any] | None = getattr(view, "__wrapped__", None)
-    if inner is None or getattr(inner, "view", None) is not view or inspect.signature(inner).parameters:
-        return view  # flask-openapi3 notes its wrapper in ``view``; any other one is there for a reason
-    return inner
 
 
 def authenticate(web: Web, environ: dict[str, Any]) -> Principal:

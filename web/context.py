@@ -12,8 +12,8 @@ from coupon_workers.access.principal import Principal
 from coupon_workers.claiming.claim_center import ClaimCenter
 from coupon_workers.runtime.broker_queues import BrokerQueues
 from coupon_workers.runtime.health import HealthCheck
-from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.vouched_page import VouchedPages
 
 EXTENSION = "coupon_workers"
 
@@ -33,7 +33,7 @@ class Web:
     keys: KeyRing
     queues: BrokerQueues
     health: HealthCheck
-    pages: KeptPages
+    wallets: VouchedPages
     center: ClaimCenter
     waits: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(MOST_WAITS))
 

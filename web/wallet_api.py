@@ -111,7 +111,8 @@ def get_wallet(path: UserPath, query: WalletQuery) -> Response | dict[str, Any]:
     """Newest first. The first page may be kept for a while; every change of the wallet forgets it."""
     user_id = checked_user(path.user_id)
     if query.model_fields_set <= {"limit"} and query.limit == FIRST_PAGE:
-        return Response(first_page_json(services(), web_of_app().pages, user_id), content_type="application/json")
+        web = web_of_app()
+        return Response(first_page_json(web.services, web.wallets, user_id), content_type="application/json")
     before = min(int(query.cursor), MAX_COUPON_ID) if query.cursor else MAX_COUPON_ID
     expiring: datetime | None = query.expiring_before
     coupons = read_wallet(

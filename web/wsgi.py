@@ -13,6 +13,7 @@ from coupon_workers.runtime.orphan import end_with_parent
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.settings import settings
 from coupon_workers.runtime.structured_log import configure_logs
+from coupon_workers.wallet.wallet_watch import watch_wallets_for_ever
 from web.app import create_app
 from web.stalled_body import end_stalled_bodies
 
@@ -25,4 +26,5 @@ def application() -> OpenAPI:
     end_stalled_bodies(settings().http_port)
     services = make_services(settings())
     tell_live_for_ever(services)
+    watch_wallets_for_ever(services)
     return create_app(services)

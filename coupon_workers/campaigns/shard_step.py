@@ -15,6 +15,7 @@ from coupon_workers.campaigns.batch import BatchStatus, Row, batch_no
 from coupon_workers.campaigns.gate_count import count_step
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.coupons.source_sql import COUNTED
+from coupon_workers.coupons.wallet_note import noted
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import database_errors
@@ -55,7 +56,7 @@ _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 # processor's cache, as they do for COPY. Were it cut in another way, this would only be slower.
 _PARTITION = "hashtextextended(user_id, 8816678312871386365) & 7"
 
-_STEP = """
+_STEP = f"""
     WITH next AS (
         SELECT member_no, user_id, row_no FROM audience_member
          WHERE batch_id = :batch_id AND shard = :shard AND member_no > :cursor ORDER BY member_no LIMIT :chunk
@@ -78,7 +79,7 @@ _STEP = """
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id, at)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', 'batch', :batch_no, :now FROM issued
-    ), told AS (
+    ),{noted("issued")}, told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id, created_at)
         SELECT 'coupon.issued', user_id, :template_id, coupon_id, :now FROM issued WHERE :heard
     ), refused AS (

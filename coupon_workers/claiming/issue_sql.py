@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coupon_workers.coupons.source_sql import COUNTED
+from coupon_workers.coupons.wallet_note import noted
 
 Row = dict[str, Any]
 
@@ -40,7 +41,7 @@ def _issue(*, pool: bool) -> str:
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', 'claim', request_id FROM issued
-    ), told AS (
+    ),{noted("issued")}, told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id)
         SELECT 'coupon.issued', user_id, :template_id, coupon_id FROM issued
     ), counted AS (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from coupon_workers.coupons.source_sql import COUNTED
+from coupon_workers.coupons.wallet_note import noted
 from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 REQUEST_PREFIX = "code\t"
@@ -74,7 +75,7 @@ USE = text(
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id, at)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', 'code', :request_id, :now FROM issued
-    ), told AS (
+    ),{noted("issued")}, told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id, created_at)
         SELECT 'coupon.issued', user_id, :template_id, coupon_id, :now FROM issued
     ), books AS (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from coupon_workers.coupons.source_sql import GRANTED
+from coupon_workers.coupons.wallet_note import noted
 from coupon_workers.schema import Coupon, CouponFlow
 from coupon_workers.schema.coupon_archive import ENDED_STATUSES
 
@@ -73,7 +74,7 @@ MOVE = text(f"""
     ), moved AS (
         DELETE FROM coupon c USING ripe WHERE c.user_id = ripe.user_id AND c.coupon_id = ripe.coupon_id
         RETURNING c.*
-    ), kept AS (
+    ),{noted("moved")}, kept AS (
         INSERT INTO coupon_archive ({_COUPON}, archived_at) SELECT {_COUPON}, :now FROM moved
     ), steps AS (
         DELETE FROM coupon_flow f USING ripe WHERE f.user_id = ripe.user_id AND f.coupon_id = ripe.coupon_id

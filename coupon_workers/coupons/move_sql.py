@@ -1,4 +1,5 @@
-"""The SQL that goes with every move of a coupon: its row in the flow, and the event for whoever listens.
+"""The SQL that goes with every move of a coupon: its row in the flow, whose wallet it changes, and the event for
+whoever listens.
 
 A move is one statement: ``WITH moved AS (UPDATE coupon …), flow AS (…), told AS (…)``. The UPDATE names the owner and
 the statuses it leaves, raises ``version`` by one and returns the columns ``MOVED``; the rows written here follow from
@@ -8,13 +9,14 @@ what it returned, in the same transaction.
 from __future__ import annotations
 
 from coupon_workers.coupons.transition import FlowAction
+from coupon_workers.coupons.wallet_note import noted
 
 MOVED = "user_id, coupon_id, template_id, version, before_status, status, order_no"
 """What the CTE ``moved`` returns: ``order_no`` is the order that held or holds the coupon, or NULL."""
 
 
 def recorded(action: FlowAction, event: str | None) -> str:
-    """The CTEs ``flow`` and, if the move is an ``event``, ``told``, for the CTE ``moved`` before them.
+    """The CTEs ``flow``, ``noted`` and, if the move is an ``event``, ``told``, for the CTE ``moved`` before them.
 
     The statement is given ``:operator`` (who or what triggered the move), ``:request_id`` (or NULL) and ``:now``.
     """
@@ -25,7 +27,7 @@ def recorded(action: FlowAction, event: str | None) -> str:
         SELECT user_id, coupon_id, version, '{action}', before_status, status, order_no, :operator,
                CAST(:request_id AS text), CAST(:now AS timestamptz)
           FROM moved
-    )"""
+    ),{noted("moved")}"""
     if event is None:
         return flow
     return f"""{flow},

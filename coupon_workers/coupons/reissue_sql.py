@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from coupon_workers.coupons.wallet_note import noted
+
 SOURCE = "manual"
 """The ``source`` of a coupon that an operator gave, its ``batch_no``, and who triggered its first step. It takes a unit
 of its template, and counts against nobody's limits."""
@@ -54,7 +56,7 @@ ISSUE = text(f"""
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id, at)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', :operator, :asked_as, :now FROM issued
-    ), told AS (
+    ),{noted("issued")}, told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id, created_at)
         SELECT 'coupon.issued', user_id, :template_id, coupon_id, :now FROM issued
     )

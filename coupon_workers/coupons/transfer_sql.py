@@ -6,6 +6,7 @@ from sqlalchemy import text
 
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
+from coupon_workers.coupons.wallet_note import noted
 
 SOURCE = "transfer"
 """The ``source`` and ``batch_no`` of a coupon that was given: it is not an issue of its template (its unit was taken
@@ -38,7 +39,7 @@ TRANSFER = text(f"""
     ), received_flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id, at)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', '{SOURCE}', request_id, :now FROM received
-    ), received_told AS (
+    ),{noted("received", "received_noted")}, received_told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id, created_at)
         SELECT 'coupon.issued', user_id, template_id, coupon_id, :now FROM received
     ), linked AS (

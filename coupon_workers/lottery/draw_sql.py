@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from coupon_workers.coupons.wallet_note import noted
 from coupon_workers.lottery.draw_verdict import Answered, Books, Verdict
 from coupon_workers.lottery.lottery import Row
 from coupon_workers.lottery.pending_draw import PendingDraw
@@ -72,7 +73,7 @@ _WRITE = text(
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
         SELECT user_id, coupon_id, 1, 'issue', 'unused', 'draw', request_id FROM issued
-    ), told AS (
+    ),{noted("issued")}, told AS (
         INSERT INTO outbox (event, user_id, template_id, coupon_id)
         SELECT 'coupon.issued', user_id, template_id, coupon_id FROM issued
     ), books AS (

@@ -10,6 +10,7 @@ lost its last second makes a page older than that (decision 0025).
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from contextlib import suppress
@@ -31,15 +32,20 @@ POLL_S = 0.004
 NOBODY = b""
 """In the place of a page: give the turn back."""
 
-_TOKEN = b"filling "
+TOKEN = b"filling "
+"""How a token begins, and no page."""
 
 
 class Look(NamedTuple):
-    """A kept page, or the token to fill it with. Both None: another reader is filling it, or Redis ``is_away``."""
+    """A kept page, or the token to fill it with. Both None: another reader is filling it, or Redis ``is_away``.
+
+    ``epoch``: of the page that is to be filled (``runtime/vouched_page.py``).
+    """
 
     page: bytes | None = None
     token: str | None = None
     is_away: bool = False
+    epoch: bytes = b""
 
 
 class KeptPages:
@@ -49,6 +55,7 @@ class KeptPages:
         self._lean = lean
         self._redis = client
         self._reads = SharedReads()
+        self._mark, self._count = secrets.token_hex(8).encode(), itertools.count()
 
     def get(self, key: str, read: Read) -> bytes:
         """The page under ``key``, as kept or as ``read``. Raises what ``read`` raises.
@@ -61,14 +68,14 @@ class KeptPages:
             if look.page is not None:
                 return look.page
             if look.token is not None:
-                return self._fill(key, look.token, read)
+                return self._fill(key, look.token, look.epoch, read)
             if look.is_away or time.monotonic() > waits_until_s:
                 return self._reads.read(key, read)
             time.sleep(POLL_S)
 
     def look(self, key: str) -> Look:
         """What is kept, or a turn at filling it. Redis being away is the same as nothing kept."""
-        token = _TOKEN + secrets.token_hex(8).encode()
+        token = self._new_token()
         try:
             [page] = self._lean.ask([pack("SET", key, token, "PX", KEEP_MS, "NX", "GET")])
         except StoreUnavailable:
@@ -78,18 +85,25 @@ class KeptPages:
         # An error is an answer too, of a Redis that is loading or full: as good as none.
         if not isinstance(page, bytes):
             return Look(is_away=True)
-        return Look() if page.startswith(_TOKEN) else Look(page=page)
+        return Look() if page.startswith(TOKEN) else Look(page=page)
 
-    def keep(self, key: str, token: str, page: bytes) -> None:
+    def keep(self, key: str, token: str, page: bytes, epoch: bytes = b"") -> None:
         """Keep ``page`` for the rest of the token's life, if nothing has changed since it was given."""
-        with suppress(StoreUnavailable):
-            lua_script("keep_page")(self._redis, [key], [token, page])
+        self._keep(key, token, page, 0)
 
-    def _fill(self, key: str, token: str, read: Read) -> bytes:
+    def _keep(self, key: str, token: str, page: bytes, more_ms: int) -> None:
+        with suppress(StoreUnavailable):
+            lua_script("keep_page")(self._redis, [key], [token, page, more_ms])
+
+    def _new_token(self) -> bytes:
+        """One that nobody else has, nor had."""
+        return b"%b%b-%x" % (TOKEN, self._mark, next(self._count))
+
+    def _fill(self, key: str, token: str, epoch: bytes, read: Read) -> bytes:
         try:
             page = read()
         except BaseException:
             self.keep(key, token, NOBODY)
             raise
-        self.keep(key, token, page)
+        self.keep(key, token, page, epoch)
         return page

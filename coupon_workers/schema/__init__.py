@@ -31,6 +31,7 @@ from coupon_workers.schema.risk_verdict import RiskLogLoss, RiskReview, RiskVerd
 from coupon_workers.schema.scheduling import JobExtraRun, JobRun, SchedulerLease
 from coupon_workers.schema.template_approval import TemplateApproval
 from coupon_workers.schema.user_contact import UserContact
+from coupon_workers.schema.wallet_change import wallet_change
 from coupon_workers.schema.webhook import Webhook
 
 __all__ = [
@@ -90,4 +91,5 @@ __all__ = [
     "UserContact",
     "UserTag",
     "Webhook",
+    "wallet_change",
 ]

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Executable, Select, Table, and
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
+from coupon_workers.coupons.wallet_note import note_everybody
 from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.schema import CouponTemplate
 from coupon_workers.templates.template_row import Row
@@ -18,6 +19,11 @@ from coupon_workers.templates.template_status import CLOCKED, STOPS, TemplateSta
 
 _table = cast(Table, CouponTemplate.__table__)
 _TEMPLATE_NO_KEY = "uq_coupon_template_template_no"
+
+_SHOWN = frozenset(
+    {"name", "type", "currency", "amount_minor", "percent_off_bp", "max_discount_minor", "threshold_minor"}
+)
+"""Columns that a wallet shows of each of a template's coupons."""
 
 
 def insert_template(
@@ -120,6 +126,8 @@ def change_template(connection: Connection, row: Row, columns: Mapping[str, Any]
             f"the template has changed meanwhile and is {present['status']}",
             current_status=present["status"],
         )
+    if not _SHOWN.isdisjoint(columns):
+        note_everybody(connection)
     return changed[0]
 
 

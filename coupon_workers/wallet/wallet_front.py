@@ -14,6 +14,7 @@ from typing import Any
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.vouched_page import VouchedPages
 from coupon_workers.wallet.wallet import Coupon, read_wallet
 from coupon_workers.wallet.wallet_key import wallet_key
 
@@ -26,19 +27,20 @@ NEVER_MS = 2**62
 
 def first_page(services: Services, user_id: str) -> dict[str, Any]:
     """The newest coupons as ``{"items", "next_cursor"}``. Raises ``StoreUnavailable`` when neither store answers."""
-    pages = KeptPages(services.lean, services.redis)
+    pages = VouchedPages(services.lean, services.redis)
     page: dict[str, Any] = json.loads(first_page_json(services, pages, user_id))
     return page
 
 
 def first_page_json(services: Services, pages: KeptPages, user_id: str) -> bytes:
     """As ``first_page``, as JSON in UTF-8."""
-    until_ms, _, page = pages.get(wallet_key(user_id), lambda: _read(services, user_id)).partition(b" ")
+    until_ms, _, page = pages.get(wallet_key(user_id), lambda: page_to_keep(services, user_id)).partition(b" ")
     now = services.clock()
     return page if to_ms(now) < int(until_ms) else _at(now, page)
 
 
-def _read(services: Services, user_id: str) -> bytes:
+def page_to_keep(services: Services, user_id: str) -> bytes:
+    """The first page as it is kept, read from the database. Raises ``StoreUnavailable``."""
     wallet = read_wallet(services, user_id, limit=FIRST_PAGE)
     page = _json({"items": wallet.items, "next_cursor": wallet.next_cursor})
     return b"%d %b" % (_until_ms(wallet.items), page)

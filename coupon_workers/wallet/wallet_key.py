@@ -29,5 +29,10 @@ def wallet_keys(user_ids: Collection[str]) -> Iterable[list[str]]:
     return shards.values()
 
 
+def shard_tag(shard: int) -> str:
+    """The hash tag of a shard's keys."""
+    return f"w{shard}"
+
+
 def _key(shard: int, user_id: str) -> str:
-    return f"cw:{{w{shard}}}:wallet:{user_id}"
+    return f"cw:{{{shard_tag(shard)}}}:wallet:{user_id}"

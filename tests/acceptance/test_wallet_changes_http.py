@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -13,8 +14,11 @@ from sqlalchemy import Engine, text
 from coupon_workers.claiming import settlement
 from coupon_workers.coupons import reissue
 from coupon_workers.orders import order_desk
+from coupon_workers.runtime.kept_page import KEEP_MS
+from coupon_workers.runtime.vouched_page import LIVE_MS
 from coupon_workers.wallet.wallet import read_wallet
 from coupon_workers.wallet.wallet_key import wallet_key
+from coupon_workers.wallet.wallet_watch import WalletWatch
 from tests.support.crash import Crash
 from tests.support.http_shop import Shop
 from tests.support.wallet_change import CHANGES, NOT_FORGOTTEN, Change, Wallets
@@ -92,6 +96,32 @@ def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(wallets: 
 
     assert _last_wrong_s(wallets) < 1
     assert before != shown(wallets)
+
+
+@pytest.fixture
+def watch(wallets: Wallets) -> Iterator[WalletWatch]:
+    """Of a front that vouches."""
+    made = WalletWatch(wallets.services)
+    assert made.turn()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_a_change_of_which_redis_does_not_hear_is_noted(wallets: Wallets, watch: WalletWatch, name: str) -> None:
+    """In its own transaction: old pages that were vouched for are put back as they were, and are gone with the next
+    look."""
+    CHANGES[name].before(wallets)
+    assert watch.turn()
+    shown(wallets)
+    before = shown(wallets)
+    kept = _kept(wallets)
+    CHANGES[name].change(wallets)
+    for user, (page, _) in kept.items():
+        wallets.services.redis.set(wallet_key(user), page, px=LIVE_MS - KEEP_MS)
+
+    assert watch.turn()
+    assert true(wallets) == shown(wallets) != before
 
 
 @pytest.mark.parametrize(
