@@ -249,3 +249,17 @@ def test_old_verdicts_and_entries_are_forgotten(services: Services) -> None:
 
     assert (1, 1) == (forget_verdicts(services, late), forget_entries(services, late))
     assert [] == read_verdicts(services, limit=10)
+
+
+@pytest.mark.parametrize("over", ["status = 'ended', claim_end = now() - interval '1 s'", "status = 'offline'"])
+def test_who_was_refused_at_a_sales_last_moment_is_in_the_log(services: Services, over: str) -> None:
+    """The sweep comes after the end."""
+    sale = risky_sale(services, rule("none", threshold=0))
+    claim_from(sale, "ann", device="d1")
+    with services.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE coupon_template SET {over}")
+
+    logged = [sweep_risk(services)["logged"], sweep_risk(services)["logged"]]
+
+    assert [1, 0] == logged
+    assert ["ann"] == [verdict.user_id for verdict in read_verdicts(services, limit=10)]
