@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from coupon_workers.claiming.listed_template import ListedTemplate, UserWord
@@ -92,8 +93,8 @@ class ClaimCenter:
     def _chosen(self, offers: OfferList, wish: _Wish) -> list[ListedTemplate]:
         """One more than are shown, where there are more."""
         most = wish.limit + 1
-        found = [each for each in offers.templates if each.template_id < wish.before]
-        found = [each for each in found if each.is_on(wish.channel, wish.now)][:most]
+        wished = (t for t in offers.templates if t.template_id < wish.before and t.is_on(wish.channel, wish.now))
+        found = list(islice(wished, most))
         if len(found) == most or offers.is_whole:
             return found
         before = min(wish.before, offers.templates[-1].template_id)
