@@ -37,12 +37,16 @@ from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import route_of
+from coupon_workers.runtime.structured_log import get_logger
+from coupon_workers.runtime.task import settle_claims
 from coupon_workers.templates.archived import check_nothing_archived
 from coupon_workers.templates.template_row import Row
 from coupon_workers.templates.template_status import CLOCKED, TemplateStatus, effective_status
 from coupon_workers.templates.template_store import lock_template
 from coupon_workers.templates.validity_batch import windows_ms
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
+
+log = get_logger(__name__)
 
 REPLACEABLE = frozenset({CouponStatus.UNUSED, CouponStatus.EXPIRED, CouponStatus.REVOKED})
 """What a coupon may be when another takes its place. What is on an order is returned, and what was given away is
@@ -106,7 +110,16 @@ def reissue_coupon(services: Services, wish: Reissue, operator: str) -> Reissued
     forget_stale_wallets(services, [wish.user_id])
     for template_id in {wish.template_id, *restocked}:
         tell_gate(services, template_id)
+    _call_settling_back(services, wish.template_id)
     return Reissued(coupon_id, replayed=False)
+
+
+def _call_settling_back(services: Services, template_id: int) -> None:
+    """A settling that found this at work has left what is pending to it."""
+    try:
+        services.post.send(settle_claims(template_id, 0))
+    except StoreUnavailable as error:
+        log.warning("claims wait for the sweep", template_id=template_id, error=str(error))
 
 
 def _known(connection: Connection, wish: Reissue) -> int | None:

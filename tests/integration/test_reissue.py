@@ -9,11 +9,14 @@ import pytest
 
 from coupon_workers.claiming.gate_sweep import sweep_gates
 from coupon_workers.claiming.outcome import ClaimOutcome
+from coupon_workers.coupons import reissue as reissuing
 from coupon_workers.coupons.expiry import expire_coupons
 from coupon_workers.coupons.reissue import Reissued, reissue_coupon
 from coupon_workers.coupons.revocation import ask_revocation, perform_revocation
 from coupon_workers.coupons.single_revocation import revoke_coupon
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.task import settle_claims
+from tests.conftest import PostBox
 from tests.support.archiving import LONG_AFTER, ArchiveShop
 from tests.support.closing import ClosingShop, by_template
 from tests.support.gift import Refusal, at_once, refusal
@@ -123,6 +126,24 @@ def test_claims_and_coupons_by_hand_share_the_last_units(services: Services) -> 
     assert 6 == len(sale.coupons())
     assert {"SOLD_OUT"} >= set(sale.rejections().values())
     assert 0 == sale.stock
+    assert_in_order(sale)
+
+
+def test_a_settling_that_met_it_is_called_back(
+    services: Services, post: PostBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claims that came meanwhile do not wait for the sweep to miss them."""
+    sale = open_sale(services, total_quantity=6)
+    sale.claim("bob")
+    left: list[int] = []
+    meet = {"reissue.before_commit": lambda: left.append(sale.drain())}
+    monkeypatch.setattr(reissuing, "crash_point", lambda name: meet.get(name, int)())
+
+    reissue(services, sale.template_id)
+
+    assert ([0], 1) == (left, sale.queued)
+    assert [settle_claims(sale.template_id, 0)] == post.sent
+    sale.drain()
     assert_in_order(sale)
 
 
