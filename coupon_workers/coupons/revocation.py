@@ -18,13 +18,14 @@ from sqlalchemy import Connection, text
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.claiming.gate_sync import sync_template
+from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.coupons.revocation_sql import PAGE, REVOKE
 from coupon_workers.errors import NotFound, StoreUnavailable
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import revoke_coupons
+from coupon_workers.runtime.task import revoke_coupons, settle_claims
 from coupon_workers.templates.template_store import read_template
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 
@@ -46,6 +47,7 @@ _FIND = text("""
      WHERE revocation_id = :revocation_id OR (template_id = :template_id AND status = 'running')
      ORDER BY revocation_id <> :revocation_id LIMIT 1
 """)
+_RUNNING = text("SELECT template_id FROM coupon_revocation WHERE revocation_id = :revocation_id AND status = 'running'")
 _HOLD = text("SELECT * FROM coupon_revocation WHERE revocation_id = :revocation_id FOR NO KEY UPDATE")
 _MOVE = text("""
     UPDATE coupon_revocation
@@ -94,6 +96,7 @@ def perform_revocation(services: Services, revocation_id: int, *, turn_s: float 
     Raises ``StoreUnavailable``: the sweep sends it again.
     """
     turn_ends = time.monotonic() + turn_s
+    _wait_for_issuers(services, revocation_id)
     while _step(services, revocation_id, chunk):
         if time.monotonic() > turn_ends:
             _send(services, revocation_id)
@@ -128,6 +131,18 @@ def tell_gate(services: Services, template_id: int) -> None:
         sync_template(services, template_id)
     except StoreUnavailable as error:
         log.warning("the gate learns of units that went back later", template_id=template_id, error=str(error))
+
+
+def _wait_for_issuers(services: Services, revocation_id: int) -> None:
+    """Whatever somebody was about to commit when the recall was asked for is there from here on."""
+    with transaction(services.engine) as connection:
+        template_id = connection.scalar(_RUNNING, {"revocation_id": revocation_id})
+        if template_id is None:
+            return
+        if not wait_for_turn(connection, template_id, 0):
+            raise StoreUnavailable("PostgreSQL", "the template is busy")
+    # A settling that met this has left what is pending to it.
+    services.post.send(settle_claims(template_id, 0))
 
 
 def _step(services: Services, revocation_id: int, chunk: int) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.checking.report import check_all
+from coupon_workers.claiming import claim_batch
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.gate import ClaimGate
 from coupon_workers.claiming.gate_sync import sync_template
@@ -21,7 +22,7 @@ from coupon_workers.coupons import revocation
 from coupon_workers.coupons.revocation import ask_revocation, perform_revocation, sweep_revocations
 from coupon_workers.coupons.revocation_reading import RevocationAnswer, read_revocation
 from coupon_workers.coupons.single_revocation import revoke_coupon
-from coupon_workers.errors import Conflict, NotFound
+from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.services import Services
 from tests.conftest import PostBox
 from tests.support.crash import Crash
@@ -150,6 +151,29 @@ def test_what_is_claimed_after_the_recall_was_asked_for_stays(services: Services
 
     assert ("done", 4) == (recall.read(revocation_id).status, recall.read(revocation_id).revoked)
     assert (2, 4) == recall.books()
+    recall.assert_sound()
+
+
+def test_a_claim_that_is_being_settled_when_it_is_asked_for_is_met(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its coupon counts as issued before, though it is seen after: the recall does not end without it."""
+    recall = Recall(services)
+    recall.claim("ann")
+    asked: list[int] = []
+
+    def ask_amid(name: str) -> None:
+        if name == "settle.after_insert":
+            asked.append(recall.ask())
+            with pytest.raises(StoreUnavailable, match="busy"):
+                perform_revocation(services, asked[0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(claim_batch, "crash_point", ask_amid)
+        drain(services, recall.template_id, 0)
+    perform_revocation(services, asked[0])
+
+    assert ("done", 1) == (recall.read(asked[0]).status, recall.read(asked[0]).revoked)
     recall.assert_sound()
 
 
