@@ -3,10 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo run test bench lint
+.PHONY: demo demo-full demo-serve run test bench lint
 
 demo: $(READY)
 	$(BIN)/coupon-workers demo
+
+demo-full: $(READY)
+	$(BIN)/coupon-workers demo --full
+
+demo-serve: $(READY)
+	$(BIN)/coupon-workers demo --serve
 
 run: $(READY)
 	$(BIN)/coupon-workers up

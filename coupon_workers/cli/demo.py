@@ -11,18 +11,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from coupon_workers.checking.verdict_table import verdict_line
 from coupon_workers.client.error import ClientError
 from coupon_workers.demo.demo_options import DemoOptions
 from coupon_workers.demo.demo_run import KILLED_LOAD_S, run_demo
+from coupon_workers.demo.serve import serve_demo
 from coupon_workers.errors import CouponWorkersError
 from coupon_workers.load.demo_sale import FEWEST_CLAIMS
+
+_OF_A_RUN = frozenset({"full", "claims", "orders", "concurrency", "rate", "kill_every_s"})
+"""What only a run that is measured can do."""
 
 
 @click.command(short_help="Hold a flash sale on own servers, check every rule.")
 @click.option("--full", is_flag=True, help="Also random amounts, redeem codes, a lottery, and an attack on a sale.")
+@click.option("--serve", is_flag=True, help="Open a shop with demo data to look at, until Ctrl-C.")
 @click.option(
     "--claims", type=click.IntRange(min=FEWEST_CLAIMS), default=24_000, show_default=True, help="Claims to send."
 )
@@ -43,8 +49,13 @@ from coupon_workers.load.demo_sale import FEWEST_CLAIMS
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep data and logs in this folder. [default: a temporary one, kept when something is wrong]",
 )
+@click.option("--keep", is_flag=True, help="Keep the temporary folder too, and say where it is.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="With --serve: the front's. [default: a free one]")
+@click.pass_context
 def demo(
+    context: click.Context,
     full: bool,
+    serve: bool,
     claims: int,
     orders: int,
     seed: int,
@@ -52,6 +63,8 @@ def demo(
     rate: float | None,
     kill_every_s: float | None,
     data_dir: Path | None,
+    keep: bool,
+    port: int | None,
 ) -> None:
     """Hold a flash sale on servers of our own and check every rule.
 
@@ -63,11 +76,19 @@ def demo(
     With --full a pool of random amounts is claimed empty, two farms of accounts attack a sale under a risk policy and
     guess at redeem codes while their owners exchange them, and a lottery is drawn to its end. The report says what was
     stopped, by which rule, and who got what.
+
+    With --serve nothing is measured: a shop with data of every kind is opened, with some traffic, and stays open until
+    Ctrl-C. It prints its addresses, a key for the console, and what to look at.
     """
+    _refuse_what_does_not_go_together(context, serve=serve)
+    if serve:
+        with _folder(data_dir, keep=keep) as folder:
+            serve_demo(folder, port=port or 0, seed=seed, keep=keep or data_dir is not None)
+        return
     if rate is None and kill_every_s is not None:
         rate = claims / KILLED_LOAD_S
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as on Ctrl-C
-    with _folder(data_dir) as folder:
+    with _folder(data_dir, keep=keep) as folder:
         began = time.monotonic()
         options = DemoOptions(claims, orders, seed, concurrency, rate, kill_every_s, full)
         report = run_demo(folder, options, Console())
@@ -76,20 +97,35 @@ def demo(
             raise CouponWorkersError("a rule is broken")
 
 
+def _refuse_what_does_not_go_together(context: click.Context, *, serve: bool) -> None:
+    """Raise ``UsageError`` for an option that would be without effect."""
+    named = {
+        parameter.opts[0]: parameter.name
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
+    if serve and (idle := [option for option, name in named.items() if name in _OF_A_RUN]):
+        raise click.UsageError(f"--serve measures nothing, and does not go with {', '.join(idle)}")
+    if not serve and "--port" in named:
+        raise click.UsageError("--port goes with --serve: without it the front takes a free one")
+
+
 @contextmanager
-def _folder(data_dir: Path | None) -> Iterator[Path]:
-    """Where data and logs lie; a temporary folder is removed, unless something is wrong."""
+def _folder(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
+    """Where data and logs lie; a temporary folder is removed, unless something is wrong or it is to be kept."""
     folder = data_dir or Path(tempfile.mkdtemp(prefix="coupon-demo-"))
     try:
         yield folder
     except (CouponWorkersError, ClientError) as error:
         raise click.ClickException(f"{error}; data and logs are in {folder}") from None
     except BaseException:
-        _remove(folder, data_dir)
+        _leave(folder, data_dir, keep=keep)
         raise
-    _remove(folder, data_dir)
+    _leave(folder, data_dir, keep=keep)
 
 
-def _remove(folder: Path, data_dir: Path | None) -> None:
-    if data_dir is None:
+def _leave(folder: Path, data_dir: Path | None, *, keep: bool) -> None:
+    if keep:
+        click.echo(f"data and logs are in {folder}")
+    elif data_dir is None:
         shutil.rmtree(folder, ignore_errors=True)

@@ -18,9 +18,8 @@ from coupon_workers.client.error import Conflict, Gone
 from coupon_workers.codes.alphabet import ALPHABET, VALUE
 from coupon_workers.codes.check_digit import check_value
 from coupon_workers.demo.guarded_crowd import FARM_DEVICE, FARM_IP
-from coupon_workers.demo.stage import Stage
+from coupon_workers.demo.stage import LOOK_EVERY_S, Stage
 from coupon_workers.demo.traffic import StoreAnswer, StoreCall, Traffic
-from coupon_workers.errors import CouponWorkersError
 from coupon_workers.runtime.services import Services
 
 RULE = "codes_as_told"
@@ -31,7 +30,6 @@ GUESSES = 2
 """Of each account. Together they may guess no more than one device may."""
 
 AGAIN_SHARE, TYPO_SHARE = 0.2, 0.1
-GENERATED_WITHIN_S = 60.0
 TARGET = "/v1/codes/exchange"
 OWNER, AGAIN, TYPO, STRANGER, GUESSER = (
     "owners",
@@ -60,11 +58,10 @@ class CodeStory:
         stage, quantity = self._stage, CODES_A_STEP * self._stage.scale
         self._template_id = stage.open_template("codes", type="cash", amount=500, total_quantity=quantity)
         batch = stage.client.codes.generate(self._template_id, quantity, prefix=PREFIX, length=LENGTH)
-        gives_up = time.monotonic() + GENERATED_WITHIN_S
-        while stage.client.codes.read(batch["code_batch_id"])["status"] != "done":
-            if time.monotonic() > gives_up:
-                raise CouponWorkersError(f"{quantity} codes are not generated within {GENERATED_WITHIN_S:g} s")
-            time.sleep(0.1)
+        stage.wait_for(
+            f"{quantity} codes are not generated",
+            lambda: stage.client.codes.read(batch["code_batch_id"])["status"] == "done",
+        )
         self._codes = stage.client.codes.fetch(batch["code_batch_id"]).split()[1:]  # behind the heading
         self._fetched_again = self._second_fetch(batch["code_batch_id"])
 
@@ -79,6 +76,11 @@ class CodeStory:
 
     def end(self) -> None:
         """Nothing: an exchange is done when it is answered."""
+
+    @property
+    def unused(self) -> list[str]:
+        """Codes that no owner has."""
+        return self._codes[OWNERS_A_STEP * self._stage.scale :]
 
     def rules(self) -> tuple[Invariant, ...]:
         """A code has one coupon, its owner's."""
@@ -109,7 +111,7 @@ class CodeStory:
             except Conflict as refusal:
                 if refusal.code != "FETCH_IN_PROGRESS":
                     raise
-                time.sleep(0.1)
+                time.sleep(LOOK_EVERY_S)
             else:
                 return ""
 

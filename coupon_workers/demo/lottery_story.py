@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from typing import Any
 
@@ -14,7 +13,6 @@ from coupon_workers.checking.report import Invariant
 from coupon_workers.client.lottery_answer import LotteryAnswer
 from coupon_workers.demo.stage import Stage
 from coupon_workers.demo.traffic import StoreAnswer, StoreCall, Traffic
-from coupon_workers.errors import CouponWorkersError
 from coupon_workers.runtime.services import Services
 
 RULE = "draws_as_told"
@@ -23,7 +21,6 @@ WISHES, LIMIT = 3, 2
 """Each wants three draws and may have two."""
 
 RETRY_SHARE = 0.1
-ENDED_WITHIN_S = 60.0
 MILLION = 1_000_000
 GRAND, SMALL, CARD = 10_000, 190_000, 300_000
 """Weights. Of the small prize there is less than its odds would give: it runs out."""
@@ -70,12 +67,8 @@ class LotteryStory:
         """End it, and wait for its report: what waits is settled, what is left goes back."""
         lotteries = self._stage.client.lotteries
         lotteries.end(self._lottery_id)
-        gives_up = time.monotonic() + ENDED_WITHIN_S
-        while (report := lotteries.read(self._lottery_id))["status"] != "ended":
-            if time.monotonic() > gives_up:
-                raise CouponWorkersError(f"the lottery has not ended within {ENDED_WITHIN_S:g} s")
-            time.sleep(0.1)
-        self._report = report
+        self._stage.wait_for("the lottery has not ended", lambda: lotteries.read(self._lottery_id)["status"] == "ended")
+        self._report = lotteries.read(self._lottery_id)
 
     def rules(self) -> tuple[Invariant, ...]:
         """What was told is what was settled."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from coupon_workers.client.client import CouponClient
+from coupon_workers.errors import CouponWorkersError
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
+
+PATIENCE_S, LOOK_EVERY_S = 60.0, 0.1
+"""For what a worker does on an operator's word: a second as a rule, longer where processes have been killed."""
 
 CLAIMS_A_STEP = 3_000
 MOST_STEPS = 8
@@ -39,8 +44,13 @@ class Stage:
 
     def open_template(self, name: str, **terms: Any) -> str:
         """Make a template of today and publish it; its id. Raises ``ClientError``."""
-        body: Mapping[str, Any] = {
-            "template_no": f"{self.run}-{name}",
+        template = self.client.templates.create(self.body(name, **terms))
+        return self.client.templates.publish(template["template_id"])["template_id"]
+
+    def body(self, name: str, **terms: Any) -> Mapping[str, Any]:
+        """The body of such a template."""
+        return {
+            "template_no": f"{self.run}-{name.replace(' ', '-')}",
             "name": f"Demo {name}",
             "currency": "CNY",
             "claim_start": self.opened,
@@ -48,8 +58,14 @@ class Stage:
             "validity": {"mode": "relative", "days": 7},
             **terms,
         }
-        template = self.client.templates.create(body)
-        return self.client.templates.publish(template["template_id"])["template_id"]
+
+    def wait_for(self, what: str, holds: Callable[[], bool]) -> None:
+        """Return when ``holds`` does. Raises ``CouponWorkersError`` with ``what`` after ``PATIENCE_S``."""
+        gives_up = time.monotonic() + PATIENCE_S
+        while not holds():
+            if time.monotonic() > gives_up:
+                raise CouponWorkersError(f"{what} within {PATIENCE_S:g} s")
+            time.sleep(LOOK_EVERY_S)
 
 
 def scale_of(claims: int) -> int:

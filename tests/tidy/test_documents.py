@@ -157,7 +157,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _other_links(links: list[str]) -> list[str]:
-    return [link for link in links if "README" not in link or "/" in link]
+    """A picture is taken in each language; what is another README is left out."""
+    return [link.replace("-zh.png", "-en.png") for link in links if "README" not in link or "/" in link]
 
 
 def _is(route: str, address: str) -> bool:

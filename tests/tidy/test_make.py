@@ -37,7 +37,7 @@ def targets() -> list[str]:
 
 def test_the_targets_are_the_promised_ones() -> None:
     """No more, no fewer."""
-    assert ["demo", "run", "test", "bench", "lint"] == targets()
+    assert ["demo", "demo-full", "demo-serve", "run", "test", "bench", "lint"] == targets()
 
 
 @pytest.mark.parametrize("readme", READMES)
