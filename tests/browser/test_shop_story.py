@@ -93,3 +93,14 @@ def test_the_shop_on_a_phone_in_chinese(shop: Shop, new_reader: NewReader) -> No
     reader.shoot("shop-phone")
     reader.assert_content()
     reader.assert_fits()
+
+
+def test_the_shop_is_told_the_visitors_zone(shop: Shop, reader: Reader) -> None:
+    """By its own script, at the door: no page after it speaks of UTC."""
+    shop.desk.open(name="Midsummer", timezone="Asia/Tokyo")
+
+    page = _enter(reader)
+
+    told = {cookie["name"]: cookie["value"] for cookie in page.context.cookies() if cookie["path"] == "/shop"}
+    assert "Asia/Shanghai" == told["cw_zone"]
+    assert "UTC" not in page.content() and "Asia/Tokyo" not in page.content()

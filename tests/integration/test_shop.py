@@ -46,6 +46,24 @@ def test_whoever_has_no_name_is_asked_for_one(shop: Shop) -> None:
     assert 422 == _post(client, "/welcome", name="a b")
 
 
+def test_times_are_the_visitors_or_the_templates(shop: Shop) -> None:
+    """A browser tells its zone; without a script the template's own is named. The countdown goes by the instant."""
+    end = "2035-06-30T16:30:00Z"
+    shop.desk.open(name="Midsummer", timezone="Asia/Tokyo", claim_end=end)
+    client = _visitor(shop)
+
+    of_template = client.get("/shop").text
+    client.set_cookie("cw_zone", "Europe/Paris", path="/shop")
+    of_visitor = client.get("/shop").text
+    client.set_cookie("cw_zone", "Moon/Crater", path="/shop")
+    of_nowhere = client.get("/shop").text
+
+    assert "1 Jul 2035, 01:30:00" in of_template and "Asia/Tokyo" in of_template
+    assert "30 Jun 2035, 18:30:00" in of_visitor and "Asia/Tokyo" not in of_visitor
+    assert "Asia/Tokyo" in of_nowhere
+    assert all('data-until="2035-06-30T16:30:00+00:00"' in page for page in (of_template, of_visitor))
+
+
 def _post(client: FlaskClient, path: str, page: str = "/welcome", **fields: str) -> int:
     token = _hidden(client, "form_token", page)
     return client.post(f"/shop{path}", data=fields | {"form_token": token}).status_code

@@ -11,6 +11,7 @@ from flask import Response, g, request, url_for
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from web.console import language, show
+from web.console.core_word import subject_words, trigger_words
 from web.console.notice import notice
 from web.console.page_table import BY_ENDPOINT, navigation
 from web.console.word import reason_of, tone_of, word
@@ -64,6 +65,8 @@ def environment() -> Environment:
         "yes_no": show.yes_no,
         "word": word,
         "tone": tone_of,
+        "trigger": trigger_words,
+        "subject": subject_words,
         "reason": reason_of,
         "LANGUAGES": language.LANGUAGES,
         "viewer_zone": show.viewer_zone,

@@ -18,14 +18,14 @@ from markupsafe import Markup
 from coupon_workers.lottery.odds import WEIGHTS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.templates.currency import EXPONENTS
-from web.console.language import gettext, language, locale
+from web.console.language import N_, gettext, language, locale
 
 ZONE_COOKIE = "cw_zone"
 """Set by the console's script to the browser's own time zone."""
 
 _PATTERNS = {"en": "d MMM y, HH:mm:ss", "zh": "y-MM-dd HH:mm:ss"}
 
-_SPANS = ((86_400_000, "{} d"), (3_600_000, "{} h"), (60_000, "{} min"), (1_000, "{} s"))
+_SPANS = ((86_400_000, N_("%s d")), (3_600_000, N_("%s h")), (60_000, N_("%s min")), (1_000, N_("%s s")))
 
 
 def viewer_zone() -> str:
@@ -34,6 +34,11 @@ def viewer_zone() -> str:
     if zone is None:
         zone = g.viewer_zone = _known_zone(request.cookies.get(ZONE_COOKIE, ""))
     return zone
+
+
+def near_time(instant: datetime | str | None, zone: str | None = None) -> Markup:
+    """An instant in the reader's own time zone; of a reader who has not told his, in ``zone``, whose name is told."""
+    return time(instant, None if request.cookies.get(ZONE_COOKIE) == viewer_zone() else zone)
 
 
 @cache
@@ -111,8 +116,8 @@ def span(milliseconds: int | None) -> str:
         return "—"
     for unit_ms, text in _SPANS:
         if milliseconds >= unit_ms:
-            return text.format(milliseconds // unit_ms)
-    return f"{milliseconds} ms"
+            return gettext(text) % (milliseconds // unit_ms)
+    return gettext("%s ms") % milliseconds
 
 
 def now() -> datetime:

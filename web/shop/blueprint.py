@@ -17,6 +17,7 @@ from web.console import rendering
 from web.console.blueprint import STATUSES, guard_answer
 from web.console.language import COOKIE as LANGUAGE_COOKIE
 from web.console.language import LANGUAGES, language
+from web.console.show import near_time
 from web.console.word import reason_of
 from web.context import services
 from web.problem import ProblemError
@@ -65,7 +66,11 @@ def page(template: str, http_status: int = 200, /, **shown: Any) -> Response:
 def _environment() -> Environment:
     """The console's words, and the shop's templates."""
     made = rendering.environment().overlay(loader=FileSystemLoader(HERE / "templates"))
-    made.globals = {**made.globals, "url": lambda endpoint, **values: url_for(f"shop.{endpoint}", **values)}
+    made.globals = {
+        **made.globals,
+        "url": lambda endpoint, **values: url_for(f"shop.{endpoint}", **values),
+        "time": near_time,
+    }
     return made
 
 

@@ -1,4 +1,10 @@
-// Countdowns by the server's clock, whatever this machine's says; and a claim that is waited for.
+// The server is told the visitor's time zone; countdowns go by the server's clock, whatever this machine's says; and a
+// claim is waited for.
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.split("; ").includes(`cw_zone=${zone}`)) {
+  document.cookie = `cw_zone=${zone}; path=/shop; max-age=31536000; samesite=strict`;
+}
 
 const ahead = Date.parse(document.body.dataset.now) - Date.now();
 
