@@ -99,6 +99,7 @@ class WalletWatch:
         self._left = self._seen = self._server = ""
         self._epoch = secrets.token_hex(EPOCH_BYTES // 2)
         self._looks = self._cleaned = 0
+        self._is_away = False
 
     def turn(self) -> bool:
         """Look once, and vouch; whether this front vouches for pages now. Raises nothing."""
@@ -107,8 +108,11 @@ class WalletWatch:
             heard = self.hear()
             vouches = heard is not None and self.vouch(heard)
         except (StoreUnavailable, DBAPIError) as error:
-            log.warning("wallets_not_vouched_for", error=str(error))
+            if not self._is_away:  # once, however long it lasts
+                log.warning("wallets_not_vouched_for", error=str(error))
+            self._is_away = True
             return False
+        self._is_away = False
         if vouches != was_watching:
             log.info("wallets_watched" if vouches else "wallets_watched_by_another", epoch=self._epoch)
         return vouches

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from coupon_workers.runtime.kept_page import KEEP_MS, TOKEN
 from coupon_workers.runtime.services import Services
@@ -253,11 +254,13 @@ def test_old_notes_are_deleted(scene: Scene, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_watch_without_its_stores_vouches_for_nothing(scene: Scene) -> None:
-    """It raises nothing, and tries again."""
+    """It raises nothing, tries again, and says so once."""
     with scene.services.engine.begin() as connection:
         connection.execute(text("ALTER TABLE wallet_change RENAME TO hidden"))
     try:
-        assert not scene.watch.turn()
+        with capture_logs() as logs:
+            assert [False] * 3 == [scene.watch.turn() for _ in range(3)]
+        assert ["wallets_not_vouched_for"] == [line["event"] for line in logs]
     finally:
         with scene.services.engine.begin() as connection:
             connection.execute(text("ALTER TABLE hidden RENAME TO wallet_change"))
