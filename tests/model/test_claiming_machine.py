@@ -1,7 +1,8 @@
 """Two implementations, one suite: gate, settling and preheat on real servers against the model of claiming.
 
-Whatever happens in whatever order, a crash at any point, Redis emptied or rewound, both hold the same after each step,
-and what DESIGN 3 (1-4) says holds of it. Once with a template whose amount is fixed, once with one that has a pool.
+Whatever happens in whatever order, coupons given by hand, a crash at any point, Redis emptied or rewound, both hold the
+same after each step, and what DESIGN 3 (1-4) says holds of it. Once with a template whose amount is fixed, once with
+one that has a pool.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from hypothesis.stateful import (
 
 from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.pending import EndedClaim, PendingClaim, acknowledge
+from coupon_workers.coupons.reissue import Reissued
+from coupon_workers.errors import Conflict
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import Snowflake, wall_clock_ms
 from tests.support.claiming_model import Books, End, Gate, Rules
 from tests.support.crash import Crash, crash_at
 from tests.support.pool import open_pool
 from tests.support.redis_dump import restore, snapshot
+from tests.support.reissuing import reissue
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.template import change_template
 from tests.support.two_stores import empty_tables, model_view, real_view
@@ -51,10 +55,11 @@ SETTLES = st.tuples(
 )
 CHANGES = st.tuples(st.just("change"), st.sampled_from(["status", "one more", "two fewer", "nothing"]), st.booleans())
 AGAIN = st.tuples(st.just("acknowledge_again"))
+GIFTS = st.tuples(st.just("give"), USERS, REQUESTS, st.booleans())
 PREHEATS = st.tuples(st.just("preheat"), st.booleans())
 LOSSES = st.tuples(st.just("lose"), st.booleans(), st.sampled_from([True, True, False]))
 REWINDS = st.tuples(st.just("rewind"), st.integers(1, STATES_KEPT))
-KINDS = [CLAIMS] * 7 + [SETTLES] * 6 + [CHANGES] * 3 + [AGAIN, AGAIN, PREHEATS, PREHEATS, LOSSES, REWINDS]
+KINDS = [CLAIMS] * 7 + [SETTLES] * 6 + [CHANGES] * 3 + [GIFTS, GIFTS, AGAIN, AGAIN, PREHEATS, PREHEATS, LOSSES, REWINDS]
 COMMANDS = st.sampled_from(KINDS).flatmap(lambda kind: kind)
 """One strategy for all: of rules, Hypothesis turns some off in each example, and the others alone do little."""
 
@@ -161,11 +166,34 @@ class ClaimingMachine(RuleBasedStateMachine):
                 self.sale.template_id,
                 status="paused" if rules.paused else "active",
                 pause_epoch=rules.epoch,
-                total_quantity=rules.total,
+                total_quantity=rules.total + len(self.books.given),
             )
         if told:
             sync_template(self.services, self.sale.template_id)
             self.gate.sync(rules)
+
+    def give(self, user: str, request: str, dies: bool) -> None:
+        """An operator gives a coupon by hand; or dies before he tells the gate."""
+        self._keep()
+        expected = self.books.give(user, request, self.gate)
+        dies = dies and expected == "GIVEN"
+        heard: Any = None
+        try:
+            with crash_at(self.monkeypatch, "reissue.after_commit" if dies else "nowhere"):
+                heard = reissue(self.sale.services, self.sale.template_id, user, request)
+        except Conflict as error:
+            heard = error
+        except Crash:
+            heard = reissue(self.sale.services, self.sale.template_id, user, request)
+        if expected == "GIVEN":
+            self.books.given[user, request] = heard.coupon_id
+        if expected in ("GIVEN", "REPLAYED"):
+            replayed = dies or expected == "REPLAYED"
+            assert Reissued(self.books.given[user, request], replayed=replayed) == heard
+        else:
+            assert expected == heard.code
+        if expected == "GIVEN" and not dies:
+            self.gate.sync(self.books.rules)
 
     def preheat(self, dies: bool) -> None:
         """At any time, with claims pending and entries settled but not acknowledged; or die before the swap."""

@@ -44,7 +44,7 @@ CHECKED = {
 """The rules about orders and gifts: the others ask of claims, which this shop has none of."""
 
 KEPT = "audit_log"
-"""Nobody can delete from it; orders do not write to it."""
+"""Nobody can delete from it."""
 
 EMPTY = "".join(f"DELETE FROM {table.name};" for table in Base.metadata.sorted_tables if table.name != KEPT)
 

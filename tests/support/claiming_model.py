@@ -39,7 +39,7 @@ class End(NamedTuple):
 
 @dataclass
 class Rules:
-    """The template as somebody knows it."""
+    """The template as somebody knows it. ``total``: what claims may take, without what was given by hand."""
 
     version: int = 1
     total: int = 0
@@ -125,6 +125,8 @@ class Books:
     limit: int
     coupons: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     rejections: dict[int, tuple[str, str, int, str]] = field(default_factory=dict)
+    given: dict[Request, int] = field(default_factory=dict)
+    """Coupons by hand, by user and request."""
     pool: Counter[int] | None = None
     worth: dict[int, int] = field(default_factory=dict)
     drawn_instead: Callable[[int], int] = lambda claim_id: 0
@@ -138,6 +140,21 @@ class Books:
         for claim_id, (user, request, _, reason) in sorted(self.rejections.items()):
             first.setdefault((user, request), (claim_id, reason))
         return first
+
+    def give(self, user: str, request: str, gate: Gate) -> str:
+        """What an operator who gives a coupon hears, and its unit taken if he does."""
+        if (user, request) in self.given:
+            return "REPLAYED"
+        if self.pool is not None:
+            return "TYPE_NOT_OFFERED"
+        if self.rules.paused:
+            return "PAUSED"
+        free = self.rules.total - len(self.coupons)
+        if (min(free, gate.stock) if gate.warm else free) <= 0:
+            return "SOLD_OUT"
+        self.rules.total -= 1
+        self.rules.version += 1
+        return "GIVEN"
 
     def settle(self, entries: list[Entry]) -> list[End]:
         """End each claim, the older before the newer; those whose value is gone get another when all have theirs."""

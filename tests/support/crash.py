@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from coupon_workers.claiming import claim_batch, preheat, settlement
+from coupon_workers.coupons import reissue
 from coupon_workers.lottery import draw_gate, draw_settlement, lottery_change, lottery_preheat
 from coupon_workers.risk import review_desk, verdict_log
 
@@ -26,6 +27,6 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
 
     with monkeypatch.context() as patch:
         lotteries = (draw_gate, draw_settlement, lottery_change, lottery_preheat)
-        for module in (claim_batch, settlement, preheat, *lotteries, review_desk, verdict_log):
+        for module in (claim_batch, settlement, preheat, *lotteries, review_desk, verdict_log, reissue):
             patch.setattr(module, "crash_point", crash_point)
         yield

@@ -13,6 +13,7 @@ from coupon_workers.coupons.transfer import Transfer, transfer_coupon
 from coupon_workers.errors import Conflict, InvalidInput, NotFound
 from coupon_workers.orders import order_desk as desk
 from coupon_workers.orders.order_request import EventBody, LockBody, QuoteBody, RedeemBody, RefundBody, ReleaseBody
+from coupon_workers.orders.unlock import unlock_coupon
 from coupon_workers.orders.unlock_sweep import release_overdue_locks, settle_met_events
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
@@ -105,6 +106,11 @@ class OrderCaller:
         """Let an unpaid order's coupons go."""
         body = ReleaseBody.model_validate({"user_id": user, "reason": "buyer"})
         return _order_answer(desk.release_order(self.services, order, body, OPERATOR))
+
+    def unlock(self, user: str, coupon: int, force: bool) -> Answer:
+        """Have an operator free a coupon."""
+        unlock_coupon(self.services, user, coupon, "a complaint", "key:desk", force=force)
+        return ("unlocked",)
 
     def refund(self, user: str, order: str, refund: str, lines: Lines | None) -> Answer:
         """Return pieces, or everything."""

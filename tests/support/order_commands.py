@@ -67,6 +67,7 @@ CALLS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "pay": st.tuples(st.just("pay"), USERS, ORDERS, st.sampled_from([0, 0, 0, 1]), PAID_AGO),
     "pay_directly": st.tuples(st.just("pay_directly"), USERS, ORDERS, NUMBERS, PAID_AGO, CART_CHOICES, CHOICES),
     "release": st.tuples(st.just("release"), USERS, ORDERS),
+    "unlock": st.tuples(st.just("unlock"), USERS, st.integers(0, 11), st.booleans()),
     "refund": st.tuples(st.just("refund"), USERS, ORDERS, NUMBERS, PIECES),
     "paid": st.tuples(st.just("tell"), st.just("paid"), USERS, ORDERS, SECONDS_AGO, NUMBERS, PIECES),
     "closed": st.tuples(st.just("tell"), st.just("closed"), USERS, ORDERS, SECONDS_AGO, NUMBERS, PIECES),
@@ -77,7 +78,17 @@ CALLS: dict[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "expire": st.tuples(st.just("expire")),
     "settle_events": st.tuples(st.just("settle_events")),
 }
-SHARES = {"lock": 7, "pay": 4, "pay_directly": 2, "release": 2, "refund": 5, "paid": 2, "closed": 2, "refunded": 2}
+SHARES = {
+    "lock": 7,
+    "pay": 4,
+    "pay_directly": 2,
+    "release": 2,
+    "unlock": 2,
+    "refund": 5,
+    "paid": 2,
+    "closed": 2,
+    "refunded": 2,
+}
 ONE_CALL = st.sampled_from([name for name in CALLS for _ in range(SHARES.get(name, 1))]).flatmap(CALLS.__getitem__)
 ISSUES = st.tuples(st.just("issue"), USERS, PLACES, VALIDITIES)
 QUOTES = st.tuples(st.just("quote"), USERS, CART_CHOICES, CHOICES)
@@ -110,6 +121,7 @@ class OrderWords:
             "pay": self._pay,
             "pay_directly": self._pay_directly,
             "release": lambda user, order: {"user": user, "order": self._order(user, order, "locked")},
+            "unlock": self._unlock,
             "refund": self._refund,
             "tell": self._tell,
             "transfer": self._transfer,
@@ -155,6 +167,13 @@ class OrderWords:
         order = self._order(user, choice, "redeemed")
         shared = "" if number == 2 else f"-{order}"
         return {"user": user, "order": order, "refund": f"ref-{number}{shared}"} | self._lines(user, order, pieces)
+
+    def _unlock(self, user: str, choice: int, force: bool) -> dict[str, Any]:
+        """One that is locked, if there is one and ``choice`` is below ``FITTING``; or any."""
+        locked = [coupon.number for coupon in self.model.of_user(user) if coupon.status == "locked"]
+        fits = bool(locked) and choice < FITTING
+        coupon = locked[choice % len(locked)] if fits else self.chosen(user, [choice])[0]
+        return {"user": user, "coupon": coupon, "force": force}
 
     def _lines(self, user: str, order: str, pieces: list[tuple[int, int]] | None) -> dict[str, Any]:
         if pieces is None:

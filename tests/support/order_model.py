@@ -122,6 +122,24 @@ class OrderModel:
             self._let_go(known)
         return _order_answer(known)
 
+    def unlock(self, user: str, coupon: int, force: bool) -> Answer:
+        """An operator has the order that holds a coupon let go; by force, while it may still be paid."""
+        own = self._own(user, coupon)
+        if own.status == "unused":
+            return ("unlocked",)
+        if own.status != "locked" or own.order is None:
+            raise RefusedError("COUPON_NOT_AVAILABLE")
+        order = self.orders[user, own.order]
+        assert order.locked_at and order.until
+        said = [event.said for event in self.events.values() if event.said["occurred_at"] >= order.locked_at]
+        heard = [
+            (each["occurred_at"], each["kind"]) for each in said if (each["user"], each["order"]) == (user, own.order)
+        ]
+        if not force and self.now < order.until and max(heard, default=("", ""))[1] != "closed":
+            raise RefusedError("LOCK_STANDS")
+        self._let_go(order)
+        return ("unlocked",)
+
     def refund(self, user: str, order: str, refund: str, lines: Lines | None) -> Answer:
         """Return pieces, or everything."""
         known = self._order(user, order)

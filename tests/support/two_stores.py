@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
+from coupon_workers.coupons.reissue_sql import REQUEST_PREFIX
 from tests.support.claiming_model import Books, Gate
 from tests.support.pool import drawn, listed
 from tests.support.sale import Sale
@@ -39,7 +40,7 @@ def empty_tables(engine: Engine) -> None:
 
 def model_view(gate: Gate, books: Books) -> View:
     """What must be there."""
-    rules, known = books.rules, gate.rules
+    rules, known, issued = books.rules, gate.rules, len(books.coupons) + len(books.given)
     return {
         "meta": [str(known.version), str(known.total), _word(known.paused), str(known.epoch)] if gate.warm else None,
         "stock": gate.stock,
@@ -52,18 +53,22 @@ def model_view(gate: Gate, books: Books) -> View:
         ],
         "drawn": [entry.value for entry in gate.pending],
         "listed": +gate.pool,
-        "coupons": {str(claim_id): [*row, books.worth.get(claim_id)] for claim_id, row in books.coupons.items()},
+        "coupons": {str(claim_id): [*row, books.worth.get(claim_id)] for claim_id, row in books.coupons.items()}
+        | {
+            str(coupon_id): [user, f"{REQUEST_PREFIX}{request}", coupon_id, None]
+            for (user, request), coupon_id in books.given.items()
+        },
         "rejections": {str(claim_id): list(row) for claim_id, row in books.rejections.items()},
         "books": [
             rules.version,
-            rules.total,
+            rules.total + len(books.given),
             "paused" if rules.paused else "active",
             rules.epoch,
-            len(books.coupons),
+            issued,
             len(books.rejections),
         ],
-        "flow": len(books.coupons),
-        "outbox": len(books.coupons) + len(books.rejections),
+        "flow": issued,
+        "outbox": issued + len(books.rejections),
         "set_aside": 0,
     }
 
