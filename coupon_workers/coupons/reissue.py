@@ -16,6 +16,7 @@ from coupon_workers.approval.budget import above_budget, worst_cost_of
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.campaigns.reservation import free_units
+from coupon_workers.claiming.settle_call import call_settling_back
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.coupons.expiry import expire_one
 from coupon_workers.coupons.reissue_sql import (
@@ -38,7 +39,6 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.snowflake import route_of
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import settle_claims
 from coupon_workers.templates.archived import check_nothing_archived
 from coupon_workers.templates.template_row import Row
 from coupon_workers.templates.template_status import CLOCKED, TemplateStatus, effective_status
@@ -110,16 +110,8 @@ def reissue_coupon(services: Services, wish: Reissue, operator: str) -> Reissued
     forget_stale_wallets(services, [wish.user_id])
     for template_id in {wish.template_id, *restocked}:
         tell_gate(services, template_id)
-    _call_settling_back(services, wish.template_id)
+    call_settling_back(services, wish.template_id)
     return Reissued(coupon_id, replayed=False)
-
-
-def _call_settling_back(services: Services, template_id: int) -> None:
-    """A settling that found this at work has left what is pending to it."""
-    try:
-        services.post.send(settle_claims(template_id, 0))
-    except StoreUnavailable as error:
-        log.warning("claims wait for the sweep", template_id=template_id, error=str(error))
 
 
 def _known(connection: Connection, wish: Reissue) -> int | None:

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.claiming.gate_sync import sync_template
+from coupon_workers.claiming.settle_call import call_settling_back
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.coupons.revocation_sql import PAGE, REVOKE
 from coupon_workers.errors import NotFound, StoreUnavailable
@@ -25,7 +26,7 @@ from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
-from coupon_workers.runtime.task import revoke_coupons, settle_claims
+from coupon_workers.runtime.task import revoke_coupons
 from coupon_workers.templates.template_store import read_template
 from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 
@@ -141,8 +142,7 @@ def _wait_for_issuers(services: Services, revocation_id: int) -> None:
             return
         if not wait_for_turn(connection, template_id, 0):
             raise StoreUnavailable("PostgreSQL", "the template is busy")
-    # A settling that met this has left what is pending to it.
-    services.post.send(settle_claims(template_id, 0))
+    call_settling_back(services, template_id)
 
 
 def _step(services: Services, revocation_id: int, chunk: int) -> bool:

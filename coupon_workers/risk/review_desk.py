@@ -18,6 +18,7 @@ from coupon_workers.audit.record import record
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.claiming.pending import PendingClaim
+from coupon_workers.claiming.settle_call import call_settling_back
 from coupon_workers.claiming.settle_sql import hold_template, lock_template, read_books, write_verdicts
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.claiming.verdict import Verdict, judge
@@ -107,6 +108,7 @@ def _decide(services: Services, claim_id: int, state: str, operator: str | None,
             review = _end(services, connection, review, state, operator, comment)
         crash_point("review.before_commit")
     crash_point("review.after_commit")
+    call_settling_back(services, review["template_id"])
     if review["untold"] is not None:
         try:
             _tell(services, review)

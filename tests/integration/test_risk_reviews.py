@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,9 @@ from coupon_workers.risk import review_desk
 from coupon_workers.risk.review_reading import read_reviews
 from coupon_workers.risk.sweep import sweep_risk
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.task import settle_claims
 from coupon_workers.templates.template_desk import pause_template, resume_template
+from tests.conftest import PostBox
 from tests.support.crash import Crash, crash_at
 from tests.support.risk import claim_from, risky_sale, rule
 from tests.support.sale import Sale, assert_sound
@@ -266,6 +270,26 @@ def test_a_request_that_is_held_is_not_issued_beside_by_a_gate_that_forgot(servi
     assert {second: "DUPLICATE"} == sale.rejections()
     assert f"{claim_id} held" == sale.answer("ann")
     assert {} == sale.coupons()
+
+
+@pytest.mark.parametrize("decide", [review_desk.approve, review_desk.reject])
+def test_a_settling_that_met_a_decision_is_called_back(
+    services: Services, post: PostBox, sale: Sale, monkeypatch: pytest.MonkeyPatch, decide: Callable[..., Any]
+) -> None:
+    """Claims that came meanwhile do not wait for the sweep to miss them."""
+    claim_id = held(sale)
+    sale.claim("zoe")
+    left: list[int] = []
+    meet = {"review.before_commit": lambda: left.append(sale.drain())}
+    monkeypatch.setattr(review_desk, "crash_point", lambda name: meet.get(name, int)())
+    post.sent.clear()
+
+    decide(services, claim_id, "key-1", "as he asked")
+
+    assert ([0], 1) == (left, sale.queued)
+    assert settle_claims(sale.template_id, 0) in post.sent
+    sale.drain()
+    assert_sound(services)
 
 
 def test_held_units_are_not_given_to_others(services: Services) -> None:
