@@ -35,6 +35,7 @@ from coupon_workers.checking.rejected_count import rejected_count
 from coupon_workers.checking.request_memory import request_memory
 from coupon_workers.checking.restocked_count import restocked_count
 from coupon_workers.checking.taker_count import taker_count
+from coupon_workers.checking.time_zone import time_zone
 from coupon_workers.checking.transfer_link import transfer_link
 from coupon_workers.checking.use_history import use_history
 from coupon_workers.checking.user_limit import user_limit
@@ -92,6 +93,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         Invariant("rejected_count", "rejected_quantity = rejection rows", rejected_count),
         Invariant("user_limit", "coupons <= limit, per user and template", user_limit),
         Invariant("daily_limit", "coupons <= limit, per user, template and local day", daily_limit),
+        Invariant("time_zone", "PostgreSQL and the gate tell the same local time", time_zone),
         Invariant("one_effect", "one effect per request, one end per claim", one_effect),
         Invariant("batch_books", "a batch's rows add up, its units are in its template's books", batch_books),
         Invariant("archive_books", "what was archived is whole, over for good, and counted once", archive_books),
