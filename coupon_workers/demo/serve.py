@@ -37,9 +37,8 @@ _GUIDE = """
     Findings        of {closed}: the order centre's statement has one order less, one amount more, one unheard of
     Daily closes    {closed}, to the last unit
     Dead letters    a message that no worker knows
+    Held claims     by the rule accounts_of_address: an office, and a farm of accounts
     Batches, codes, lotteries, ledger, audit log: something in each
-  Over the API, with this key: GET {base_url}/v1/risk-reviews?state=held
-    claims held by the rule accounts_of_address: an office, and a farm of accounts
 
   Ctrl-C ends it.{kept}
 """

@@ -9,9 +9,9 @@ from coupon_workers.runtime.lua_script import lua_script
 KEY = "cw:{w1}:wallet:ann"
 
 
-def keep(client: redis.Redis, token: str, page: str) -> bytes:
+def keep(client: redis.Redis, token: str, page: str, more_ms: int = 0) -> bytes:
     """Try to keep ``page``."""
-    word: bytes = lua_script("keep_page")(client, [KEY], [token, page])
+    word: bytes = lua_script("keep_page")(client, [KEY], [token, page, more_ms])
     return word
 
 
@@ -22,6 +22,14 @@ def test_the_reader_whose_token_is_there_keeps_his_page(redis_client: redis.Redi
     assert b"KEPT" == keep(redis_client, "filling 1", "page")
     assert b"page" == redis_client.get(KEY)
     assert 0 < redis_client.pttl(KEY) <= 900
+
+
+def test_a_page_may_outlive_its_token(redis_client: redis.Redis) -> None:
+    """By what its reader says, from the end of the token's life on."""
+    redis_client.set(KEY, "filling 1", px=900)
+
+    assert b"KEPT" == keep(redis_client, "filling 1", "page", more_ms=20_000)
+    assert 20_000 < redis_client.pttl(KEY) <= 20_900
 
 
 def test_a_reader_whose_token_was_taken_away_keeps_nothing(redis_client: redis.Redis) -> None:
