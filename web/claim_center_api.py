@@ -16,6 +16,7 @@ from coupon_workers.claiming.listed_template import ListedTemplate
 from coupon_workers.claiming.offer_list import MOST_LISTED, NEWEST
 from coupon_workers.errors import InvalidInput
 from coupon_workers.runtime.clock import rfc3339
+from coupon_workers.templates.template import CouponType
 from web.auth import require
 from web.context import services, web_of_app
 from web.query_model import QueryModel
@@ -37,7 +38,7 @@ class OfferAnswer(BaseModel):
 
     template_id: str
     name: str
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    type: CouponType
     currency: str
     amount: int | None
     percent_off: int | None

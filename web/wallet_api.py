@@ -14,6 +14,7 @@ from coupon_workers.coupons.transfer import Transfer, transfer_coupon
 from coupon_workers.errors import InvalidInput, NotFound
 from coupon_workers.orders.order import UserId
 from coupon_workers.templates.field_type import Instant
+from coupon_workers.templates.template import CouponType
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, find_coupon, read_coupon, read_wallet
 from coupon_workers.wallet.wallet_front import FIRST_PAGE, first_page_json
 from web.auth import require
@@ -36,7 +37,7 @@ class CouponAnswer(BaseModel):
     template_name: str
     user_id: str
     status: Status
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    type: CouponType
     amount: int | None = None
     percent_off: int | None = None
     max_discount: int | None

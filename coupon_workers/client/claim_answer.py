@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from coupon_workers.client.coupon_word import CouponType
+
 
 class ClaimAnswer(TypedDict):
     """An accepted claim (202), or the present status of one that was accepted before (200, `replayed`)."""
@@ -45,7 +47,7 @@ class OfferAnswer(TypedDict):
 
     template_id: str
     name: str
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    type: CouponType
     currency: str
     amount: int | None
     percent_off: int | None

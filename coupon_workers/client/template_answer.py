@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from coupon_workers.client.coupon_word import CouponType
+
 
 class TemplateStock(TypedDict):
     """The units of a template. `remaining` is the gate's when it is warmed, else what the database leaves."""
@@ -21,7 +23,7 @@ class TemplateAnswer(TypedDict):
 
     template_no: str
     name: str
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    type: CouponType
     currency: str
     amount: int | None
     percent_off: int | None
@@ -57,7 +59,7 @@ class PreheatAnswer(TypedDict):
 
     template_no: str
     name: str
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    type: CouponType
     currency: str
     amount: int | None
     percent_off: int | None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
+
+from coupon_workers.client.coupon_word import CouponSource, CouponStatus, CouponType
 
 
 class CouponAnswer(TypedDict):
@@ -12,8 +14,8 @@ class CouponAnswer(TypedDict):
     template_id: str
     template_name: str
     user_id: str
-    status: Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"]
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    status: CouponStatus
+    type: CouponType
     amount: NotRequired[int | None]
     percent_off: NotRequired[int | None]
     max_discount: int | None
@@ -21,7 +23,7 @@ class CouponAnswer(TypedDict):
     threshold: int
     valid_from: str
     valid_to: str
-    source: Literal["claim", "batch", "code", "lottery", "transfer", "manual"]
+    source: CouponSource
     order_no: str | None
     issued_at: str
     locked_until: str | None
@@ -32,8 +34,8 @@ class FlowAnswer(TypedDict):
 
     flow_no: int
     action: str
-    from_status: Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"] | None
-    to_status: Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"]
+    from_status: CouponStatus | None
+    to_status: CouponStatus
     order_no: str | None
     operator: str
     request_id: str | None
@@ -47,8 +49,8 @@ class CouponHistoryAnswer(TypedDict):
     template_id: str
     template_name: str
     user_id: str
-    status: Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"]
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    status: CouponStatus
+    type: CouponType
     amount: NotRequired[int | None]
     percent_off: NotRequired[int | None]
     max_discount: int | None
@@ -56,7 +58,7 @@ class CouponHistoryAnswer(TypedDict):
     threshold: int
     valid_from: str
     valid_to: str
-    source: Literal["claim", "batch", "code", "lottery", "transfer", "manual"]
+    source: CouponSource
     order_no: str | None
     issued_at: str
     locked_until: str | None
@@ -79,8 +81,8 @@ class ExchangeAnswer(TypedDict):
     template_id: str
     template_name: str
     user_id: str
-    status: Literal["unused", "locked", "redeemed", "expired", "revoked", "transferred"]
-    type: Literal["amount_off", "percent_off", "cash", "random_amount"]
+    status: CouponStatus
+    type: CouponType
     amount: NotRequired[int | None]
     percent_off: NotRequired[int | None]
     max_discount: int | None
@@ -88,7 +90,7 @@ class ExchangeAnswer(TypedDict):
     threshold: int
     valid_from: str
     valid_to: str
-    source: Literal["claim", "batch", "code", "lottery", "transfer", "manual"]
+    source: CouponSource
     order_no: str | None
     issued_at: str
     locked_until: str | None
