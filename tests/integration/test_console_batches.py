@@ -154,7 +154,7 @@ def test_a_batch_is_paused_resumed_and_cancelled(shop: Shop, zoe: Visitor, desk:
 
 
 def test_a_large_one_is_approved_by_another_who_sees_what_it_costs(services: Services) -> None:
-    """Whoever made it has no button for it, and is refused."""
+    """Whoever made it has no button for it, and is refused. The inbox names it meanwhile."""
     shop = Shop(services, claim_rate=0, batch_approval_above=1)
     zoe, yan = Visitor(shop, "admin"), Visitor(shop, "admin", name="Yan")
     made = zoe.send_file(
@@ -165,12 +165,15 @@ def test_a_large_one_is_approved_by_another_who_sees_what_it_costs(services: Ser
 
     mine, theirs = zoe.page(f"/batches/{batch_no}"), yan.page(f"/batches/{batch_no}")
 
+    link = f'href="/console/batches/{batch_no}"'
+    assert link in yan.page("/approvals") and "No template waits." in yan.page("/approvals")
     assert "Your key made it, so another approves." in mine and 'value="approve"' not in mine
     assert "2 users get a coupon. At worst that costs CN¥40.00." in theirs
     assert 409 == zoe.post(f"/batches/{batch_no}/act", act="approve").status_code
     yan.done(f"/batches/{batch_no}/act", act="approve")
     work(shop.services, sent_by(shop.services))
     assert "done" == BatchDesk(shop.desk.admin).read(batch_no)["status"]
+    assert link not in yan.page("/approvals")
 
 
 def _audited(shop: Shop, batch_no: str, by: Visitor) -> list[str]:

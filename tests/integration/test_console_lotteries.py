@@ -173,19 +173,22 @@ def test_it_is_paused_resumed_and_ended(shop: Shop, zoe: Visitor) -> None:
 
 
 def test_another_person_approves(services: Services) -> None:
-    """Its maker is told so, and has no button for it; the page of another key has one."""
+    """Its maker is told so, and has no button for it; the page of another key has one. The inbox names it meanwhile."""
     template_id = _opened(Shop(services))
     shop = Shop(services, claim_rate=0, approval_budgets='{"CNY": 10000}')
     zoe, max_ = Visitor(shop, "admin"), Visitor(shop, "admin", name="Max")
     lottery_id = _of_path(zoe.post("/lotteries/new", **_fields(zoe, template_id)))
     address = f"/lotteries/{lottery_id}"
 
+    link = f'href="/console{address}"'
+    assert link in max_.page("/approvals") and link not in max_.page("/approvals?state=all")
     assert "another approves" in zoe.page(address) and 'value="approve"' not in zoe.page(address)
     assert 409 == zoe.post(f"{address}/act", act="approve").status_code
     assert 'value="approve"' in max_.page(address)
     max_.done(f"{address}/act", act="approve")
 
     assert "active" == _read(shop, lottery_id)["status"]
+    assert link not in max_.page("/approvals") and "Nothing waits for you." in max_.page("/approvals")
 
 
 def test_the_report_and_the_draws_move(shop: Shop, zoe: Visitor) -> None:

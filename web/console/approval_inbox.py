@@ -10,6 +10,7 @@ from coupon_workers.access.principal import Scope
 from coupon_workers.approval import desk
 from coupon_workers.approval.reading import read_approvals
 from coupon_workers.approval.request import ApprovalState
+from coupon_workers.approval.waiting import read_waiting
 from coupon_workers.errors import InvalidInput
 from web.console.blueprint import console
 from web.console.form import reason
@@ -25,12 +26,13 @@ from web.path_id import path_id
 @console.get("/approvals")
 @shown_to(Scope.ADMIN)
 def approvals() -> Any:
-    """The inbox; ``?state=all`` shows what was decided too."""
+    """The inbox; ``?state=all`` shows what was decided too. Its first page names what is decided elsewhere."""
     state = None if request.args.get("state") == "all" else ApprovalState.PENDING
     position = cursor_of(int)
     found = read_approvals(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, state=state)
     listing = Listing(found, lambda approval: [int(approval.approval_id)])
-    return render("approvals.html", listing=listing, state=state, me=principal().key_id)
+    elsewhere = read_waiting(services()) if state and not position else []
+    return render("approvals.html", listing=listing, elsewhere=elsewhere, state=state, me=principal().key_id)
 
 
 @console.post("/templates/<template_id>/decide")
