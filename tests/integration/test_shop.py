@@ -109,3 +109,44 @@ def test_an_order_is_its_visitors_alone(shop: Shop) -> None:
     assert 422 == _post(ann, "/orders", order_no="shop-2", coupon_no=coupon_no)
     assert 303 == _post(ann, f"/orders/{order_no}/cancel")
     assert "unused" == shop.front.coupon("ann", coupon_no).ok()["status"]
+
+
+def test_a_piece_goes_back_once_however_often_its_button_is_pressed(shop: Shop) -> None:
+    """Line by line, each with its amount; what is left goes back whole, and then nothing is left."""
+    template_id = shop.desk.open(name="Twenty off", threshold=0, amount=2_000)
+    coupon_no = shop.front.claimed(template_id, "ann")
+    shop.settle(template_id)
+    ann, ben = _visitor(shop), _visitor(shop, "ben")
+    cart = ann.get("/shop/cart?tea=2&lamp=1").text
+    order_no = _hidden(ann, "order_no", "/cart?tea=2&lamp=1")
+    _post(ann, "/orders", order_no=order_no, tea="2", lamp="1", coupon_no=coupon_no)
+    path = f"/orders/{order_no}"
+    held = ann.get(f"/shop{path}").text
+    _post(ann, f"{path}/pay")
+    paid = ann.get(f"/shop{path}").text
+
+    for _ in range(2):
+        assert 303 == _post(ann, f"{path}/refund/one", line_id="tea", piece="1")
+    part = ann.get(f"/shop{path}").text
+    assert 404 == _post(ben, f"{path}/refund/one", line_id="tea", piece="2")
+    for line_id, piece in (("tea", "0"), ("tea", "x"), ("hat", "1"), ("lamp", "")):
+        assert 422 == _post(ann, f"{path}/refund/one", line_id=line_id, piece=piece)
+    for _ in range(2):
+        assert 303 == _post(ann, f"{path}/refund")
+    whole = ann.get(f"/shop{path}").text
+
+    assert "Twenty off" in cart and "Twenty off" in held
+    assert "To pay" in held and "Send one back" not in held
+    assert "Paid<" in paid and "To pay" not in paid and 2 == paid.count("Send one back")
+    assert "returned in part" in part and 'name="piece" value="2"' in part and "Send the rest back" in part
+    assert ["tea 1", "tea 1, lamp 1"] == _refunds(shop, order_no)
+    assert "Paid back altogether" in whole and "CN¥245.00" in whole and "Send" not in whole
+    assert 409 == _post(ann, f"{path}/refund/one", line_id="tea", piece="2")
+    shop.assert_sound()
+
+
+def _refunds(shop: Shop, order_no: str) -> list[str]:
+    order = shop.caller("orders").ask("GET", f"/v1/orders/{order_no}?user_id=ann").ok()
+    return [
+        ", ".join(f"{line['line_id']} {line['quantity']}" for line in refund["lines"]) for refund in order["refunds"]
+    ]

@@ -1,4 +1,4 @@
-"""A cart that takes the best coupons, holds them, pays, cancels and returns: as a storefront's backend would."""
+"""A cart that takes the best coupons, holds them, pays and cancels: as a storefront's backend would."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from flask import redirect, request, url_for
 from coupon_workers.errors import InvalidInput
 from coupon_workers.orders import order_desk as desk
 from coupon_workers.orders.order_reading import read_whole_order
-from coupon_workers.orders.order_request import LockBody, QuoteBody, RedeemBody, RefundBody, ReleaseBody
+from coupon_workers.orders.order_request import LockBody, QuoteBody, RedeemBody, ReleaseBody
+from coupon_workers.wallet.wallet import find_coupon
 from web.console.language import gettext
 from web.context import services
 from web.shop.blueprint import page, shop
 from web.shop.goods import CURRENCY, GOODS, order_of, pieces_of
+from web.shop.returning import OPERATOR, pieces_returned
 from web.shop.visitor import for_visitors, user
-
-OPERATOR = "shop"
 
 
 @shop.get("/cart")
@@ -28,7 +28,15 @@ def cart() -> Any:
     if not pieces:
         return redirect(url_for("shop.front", _anchor="goods"), 303)
     quote = desk.quote_order(services(), QuoteBody.model_validate(order_of(user(), pieces)))
-    return page("cart.html", quote=quote, pieces=pieces, goods=GOODS, currency=CURRENCY, order_no=f"shop-{uuid4().hex}")
+    return page(
+        "cart.html",
+        quote=quote,
+        coupon_names=_names_of(quote["applied"]),
+        pieces=pieces,
+        goods=GOODS,
+        currency=CURRENCY,
+        order_no=f"shop-{uuid4().hex}",
+    )
 
 
 @shop.post("/orders")
@@ -52,7 +60,15 @@ def place() -> Any:
 def order(order_no: str) -> Any:
     """How it stands, and what may be done with it."""
     found = read_whole_order(services(), user(), order_no)
-    return page("order.html", order=found, names={good.product_id: good for good in GOODS})
+    returned = pieces_returned(found)
+    return page(
+        "order.html",
+        order=found,
+        returned=returned,
+        left=sum(line["quantity"] for line in found["lines"]) - returned.total(),
+        goods={good.product_id: good for good in GOODS},
+        coupon_names=_names_of(found["applied"]),
+    )
 
 
 @shop.post("/orders/<order_no>/pay")
@@ -74,10 +90,7 @@ def cancel(order_no: str) -> Any:
     return redirect(url_for("shop.order", order_no=order_no), 303)
 
 
-@shop.post("/orders/<order_no>/refund")
-@for_visitors
-def refund(order_no: str) -> Any:
-    """Returned whole; its template says whether a coupon comes back."""
-    body = RefundBody.model_validate({"user_id": user(), "refund_no": f"refund-{order_no}", "full": True})
-    desk.refund_order(services(), order_no, body, OPERATOR)
-    return redirect(url_for("shop.order", order_no=order_no), 303)
+def _names_of(applied: list[dict[str, Any]]) -> dict[str, str]:
+    """The template's name of each coupon that is applied, by the coupon's number."""
+    found = [find_coupon(services(), user(), int(each["coupon_no"])) for each in applied]
+    return {coupon["coupon_no"]: coupon["template_name"] for coupon in found if coupon is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from web.shop import claiming, drawing, ordering
+from web.shop import claiming, drawing, ordering, returning
 from web.shop.blueprint import shop
 
-__all__ = ["claiming", "drawing", "ordering", "shop"]
+__all__ = ["claiming", "drawing", "ordering", "returning", "shop"]
