@@ -7,6 +7,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 import pytest
 
@@ -68,7 +69,7 @@ class Peer:
             self.most_open = max(self.most_open, self._open)
         with connection, connection.makefile("rb") as stream:
             try:
-                while head := b"".join(iter(stream.readline, b"\r\n")):
+                while head := _head(stream):
                     length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
                     body = json.loads(stream.read(length) or b"{}")
                     if (sent := self._answer(connection, head, str(body.get("request_id", "")))) is not None:
@@ -84,6 +85,14 @@ class Peer:
             self.seen[request_id] += 1
             self.heads.append(head)
         return self._behave(connection, request_id, before)
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """All lines before an empty one; nothing once the other side has closed."""
+    lines: list[bytes] = []
+    while (line := stream.readline()) not in (b"\r\n", b""):
+        lines.append(line)
+    return b"".join(lines) if line else b""
 
 
 @pytest.fixture
