@@ -7,6 +7,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 import pytest
@@ -52,7 +53,9 @@ class Peer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening: a socket that is only closed goes on to listen for the thread that waits at it."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:
