@@ -6,6 +6,7 @@ import re
 
 import pytest
 from flask.testing import FlaskClient
+from pydantic import SecretStr
 
 from coupon_workers.runtime.services import Services
 from tests.support.http_shop import Shop
@@ -92,6 +93,49 @@ def test_a_form_that_is_sent_twice_claims_once(shop: Shop) -> None:
     assert 1 == len(shop.front.wallet("ann").ok()["items"])
 
 
+def test_a_name_that_is_refused_stays_in_its_field(shop: Shop) -> None:
+    """And the page says which letters a name may have."""
+    client = shop.app.test_client()
+    token = _hidden(client, "form_token", "/welcome")
+
+    answer = client.post("/shop/welcome", data={"name": "小明", "form_token": token})
+
+    assert 422 == answer.status_code
+    assert 'value="小明"' in answer.text and "A–Z and digits 0–9" in answer.text
+
+
+def test_what_was_claimed_is_not_offered_again(shop: Shop) -> None:
+    """Its place says so, though units are left."""
+    template_id = shop.desk.open(per_user_limit=1)
+    ann = _visitor(shop)
+    offered = ann.get("/shop").text
+    shop.front.claimed(template_id, "ann")
+
+    assert ">Claim<" in offered
+    after = ann.get("/shop").text
+    assert ">Claim<" not in after and '<span class="badge good">claimed</span>' in after
+
+
+def test_a_wrong_code_is_told_at_its_field(services: Services) -> None:
+    """With what was typed; nothing of the page goes."""
+    ann = _visitor(Shop(services, claim_rate=0, shop=True, code_pepper=SecretStr("a-pepper-of-sixteen-bytes")))
+    token = _hidden(ann, "form_token")
+
+    answer = ann.post("/shop/codes", data={"form_token": token, "request_id": "r1", "code": "NO-SUCH"})
+
+    assert 404 == answer.status_code
+    assert "This code is not valid." in answer.text and 'value="NO-SUCH"' in answer.text and "Goods" in answer.text
+
+
+def test_an_address_that_is_none_is_a_page(shop: Shop) -> None:
+    """Also to whoever has no name."""
+    for client in (_visitor(shop), shop.app.test_client()):
+        answer = client.get("/shop/nowhere/at/all")
+
+        assert (404, "text/html; charset=utf-8") == (answer.status_code, answer.content_type)
+        assert "There is no such page." in answer.text
+
+
 def test_an_order_is_its_visitors_alone(shop: Shop) -> None:
     """Another visitor neither sees it nor pays it; an unknown code and an empty cart are refused."""
     template_id = shop.desk.open(threshold=0)
@@ -128,6 +172,7 @@ def test_a_piece_goes_back_once_however_often_its_button_is_pressed(shop: Shop) 
     for _ in range(2):
         assert 303 == _post(ann, f"{path}/refund/one", line_id="tea", piece="1")
     part = ann.get(f"/shop{path}").text
+    assert "My orders" in (front := ann.get("/shop").text) and f"/shop{path}" in front
     assert 404 == _post(ben, f"{path}/refund/one", line_id="tea", piece="2")
     for line_id, piece in (("tea", "0"), ("tea", "x"), ("hat", "1"), ("lamp", "")):
         assert 422 == _post(ann, f"{path}/refund/one", line_id=line_id, piece=piece)

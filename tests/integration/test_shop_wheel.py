@@ -147,6 +147,7 @@ def test_only_wheels_that_run_or_will_are_shown(shop: Shop) -> None:
 
     assert [f"Wheel {number}" for number in (3, 2, 1)] == re.findall(r">(Wheel \d)</h2>", shown)
     assert "Over" not in shown
+    assert "nothing" in shown and "where a prize is all won" in shown
     assert "Thank you <b>99.9999%</b>" in shown and "A bicycle <b>0.0001%</b>" in shown
 
 

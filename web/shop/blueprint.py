@@ -74,9 +74,20 @@ def _environment() -> Environment:
     return made
 
 
+@shop.get("/<path:rest>")
+@open_to_all
+def nowhere(rest: str) -> Response:
+    """No such page, said in the shop's own words."""
+    return page("nowhere.html", 404)
+
+
+def status_of(error: CouponWorkersError) -> int:
+    """The HTTP status of a refusal."""
+    return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+
+
 def _refused(error: CouponWorkersError) -> Response:
-    status = next(status for kind, status in STATUSES.items() if isinstance(error, kind))
-    return page("refused.html", status, detail=reason_of(error))
+    return page("refused.html", status_of(error), detail=reason_of(error))
 
 
 def _problem(error: ProblemError) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from flask import Response, redirect, request, url_for
@@ -10,15 +10,16 @@ from flask import Response, redirect, request, url_for
 from coupon_workers.claiming.claim_request import read_claim, user_id_problem
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.codes.exchange import Exchange, exchange_code
-from coupon_workers.errors import InvalidInput
+from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, NotFound, TooManyTries
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
 from web.auth import open_to_all
 from web.claim_answer import REFUSALS
 from web.claim_front import claim_front
 from web.console.language import gettext
+from web.console.word import reason_of
 from web.context import services, web_of_app
 from web.path_id import path_id
-from web.shop.blueprint import page, shop
+from web.shop.blueprint import page, shop, status_of
 from web.shop.goods import CHANNEL, GOODS
 from web.shop.lottery_wheel import Told, wheels
 from web.shop.visitor import NAME_COOKIE, TOKEN_COOKIE, check_meant, for_visitors, remember, token, user
@@ -26,12 +27,21 @@ from web.shop.visitor import NAME_COOKIE, TOKEN_COOKIE, check_meant, for_visitor
 SHOWN = 24
 """Offers and coupons on the page."""
 
+_OF_A_CODE = (InvalidInput, NotFound, Conflict, TooManyTries)
+
+
+class WrongCode(NamedTuple):
+    """A code as it was typed, and why no coupon came of it."""
+
+    typed: str
+    error: CouponWorkersError
+
 
 @shop.get("/welcome")
 @open_to_all
 def welcome() -> Any:
     """Pick a name."""
-    return page("welcome.html", problem=None)
+    return page("welcome.html", problem=None, name=user() or "ann")
 
 
 @shop.post("/welcome")
@@ -41,7 +51,8 @@ def enter() -> Any:
     check_meant()
     name = request.form.get("name", "").strip()
     if user_id_problem(name) or not name.isascii():
-        return page("welcome.html", 422, problem=gettext("Up to 64 letters and digits, without spaces."))
+        problem = gettext("A name has letters A–Z and digits 0–9, up to 64 and without spaces.")
+        return page("welcome.html", 422, problem=problem, name=name)
     response = redirect(url_for("shop.front"), 303)
     remember(response, NAME_COOKIE, name)
     remember(response, TOKEN_COOKIE, token())
@@ -55,14 +66,19 @@ def front() -> Any:
     return show_front()
 
 
-def show_front(drawn: Told | None = None) -> Response:
-    """The page, also after a draw of which it tells."""
+def show_front(drawn: Told | None = None, wrong: WrongCode | None = None) -> Response:
+    """The page, also after a draw of which it tells, or a code that was refused."""
     claim_id = request.args.get("claim")
     refused = request.args.get("refused")
+    coupons = read_wallet(services(), user(), limit=SHOWN).items
     return page(
         "front.html",
+        status_of(wrong.error) if wrong else 200,
         offers=web_of_app().center.offers_for(user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID).offers,
-        coupons=read_wallet(services(), user(), limit=SHOWN).items,
+        coupons=coupons,
+        orders=_orders_of(coupons),
+        wrong_code=wrong.typed if wrong else None,
+        wrong_why=reason_of(wrong.error) if wrong else None,
         claim=_claim(claim_id) if claim_id else None,
         claim_id=claim_id,
         refused=refused if refused in REFUSALS else None,
@@ -95,12 +111,24 @@ def claim_state(claim_id: str) -> Any:
 @shop.post("/codes")
 @for_visitors
 def exchange() -> Any:
-    """A code becomes a coupon, once."""
+    """A code becomes a coupon, once. Why one does not is told where it was typed."""
     code, request_id = request.form.get("code", "").strip(), request.form.get("request_id", "")
     if not code.isprintable() or not 0 < len(code) <= 64 or not request_id.isalnum() or len(request_id) > 64:
-        raise InvalidInput([("", gettext("Type the code as it is printed."))])
-    exchange_code(services(), Exchange(code, user(), request_id, ip=request.remote_addr, channel=CHANNEL))
+        return show_front(wrong=WrongCode(code, InvalidInput([("", gettext("Type the code as it is printed."))])))
+    try:
+        exchange_code(services(), Exchange(code, user(), request_id, ip=request.remote_addr, channel=CHANNEL))
+    except _OF_A_CODE as error:
+        return show_front(wrong=WrongCode(code, error))
     return redirect(url_for("shop.front", exchanged="1"), 303)
+
+
+def _orders_of(coupons: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The orders that hold these coupons or were paid with them, by number, newest coupon first."""
+    orders: dict[str, list[dict[str, Any]]] = {}
+    for coupon in coupons:
+        if coupon["order_no"]:
+            orders.setdefault(coupon["order_no"], []).append(coupon)
+    return orders
 
 
 def _claim(claim_id: str) -> ClaimStatus:

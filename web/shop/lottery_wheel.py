@@ -12,7 +12,7 @@ from coupon_workers.errors import InvalidInput
 from coupon_workers.lottery.draw_gate import DrawDecision, DrawRequest
 from coupon_workers.lottery.lottery import LotteryStatus
 from coupon_workers.lottery.lottery_reading import LotteryAnswer, read_one, read_page
-from coupon_workers.lottery.odds import NONE
+from coupon_workers.lottery.odds import NONE, WEIGHTS
 from coupon_workers.lottery.outcome import DrawOutcome
 from web.console.language import N_, gettext
 from web.console.word import word
@@ -43,10 +43,11 @@ _REFUSED = {
 
 
 class Wheel(NamedTuple):
-    """A lottery as a visitor sees it; ``request_id`` is that of the next draw."""
+    """A lottery as a visitor sees it. ``rest``: draws in a million that never win; ``request_id``: the next draw's."""
 
     lottery: LotteryAnswer
     picture: Markup
+    rest: int
     request_id: str
 
 
@@ -65,7 +66,11 @@ class Told(NamedTuple):
 def wheels() -> list[Wheel]:
     """The newest that run, will run, or stand still."""
     found = [each for each in read_page(services(), limit=LOOKED_AT) if each.status in _SHOWN_WHILE]
-    return [Wheel(each, wheel(len(each.prizes)), uuid4().hex) for each in found[:SHOWN]]
+    return [Wheel(each, wheel(len(each.prizes)), _rest(each), uuid4().hex) for each in found[:SHOWN]]
+
+
+def _rest(lottery: LotteryAnswer) -> int:
+    return WEIGHTS - sum(prize.weight for prize in lottery.prizes)
 
 
 def draw_for_visitor() -> Told:

@@ -15,7 +15,7 @@ function tick() {
   for (const clock of clocks) {
     const left = Math.max(0, Math.ceil((Date.parse(clock.dataset.until) - Date.now() - ahead) / 1000));
     const days = Math.floor(left / 86400);
-    clock.textContent = `${days ? `${days} d ` : ""}${two(Math.floor(left / 3600) % 24)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
+    clock.textContent = `${days ? `${document.body.dataset.days.replace("#", days)} ` : ""}${two(Math.floor(left / 3600) % 24)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
     if (!left && "reload" in clock.dataset) {
       delete clock.dataset.reload;
       setTimeout(() => location.reload(), 300);
