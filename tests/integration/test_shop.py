@@ -62,6 +62,8 @@ def test_times_are_the_visitors_or_the_templates(shop: Shop) -> None:
     assert "1 Jul 2035, 01:30:00" in of_template and "Asia/Tokyo" in of_template
     assert "30 Jun 2035, 18:30:00" in of_visitor and "Asia/Tokyo" not in of_visitor
     assert "Asia/Tokyo" in of_nowhere
+    in_chinese = client.get("/shop", headers={"Accept-Language": "zh"}).text
+    assert 'data-days="# d"' in of_visitor and 'data-days="# 天"' in in_chinese
     assert all('data-until="2035-06-30T16:30:00+00:00"' in page for page in (of_template, of_visitor))
 
 
