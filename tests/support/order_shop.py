@@ -106,9 +106,10 @@ class OrderShop:
             )
             connection.execute(
                 text(
-                    "UPDATE coupon_template SET issued_quantity = issued_quantity + 1 WHERE template_id = :template_id"
+                    "UPDATE coupon_template SET issued_quantity = issued_quantity + 1,"
+                    " granted_quantity = granted_quantity + :granted WHERE template_id = :template_id"
                 ),
-                named,
+                named | {"granted": int(named["source"] in ("batch", "code", "lottery", "manual"))},
             )
         return coupon_id
 
