@@ -26,6 +26,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GUIDE = """
   the console     {base_url}/console
     its key       {key}
+    a second one  {second}   (approves what the first has made)
   the shop        {base_url}/shop   (be `{visitor}`, or anybody)
     codes         {codes}
   the reference   {base_url}/docs
@@ -66,18 +67,22 @@ def serve_demo(folder: Path, *, port: int, seed: int, keep: bool) -> None:
             with CouponClient(system.base_url, key) as client, ProgressBar() as bar:
                 stage = Stage(services, client, name, seed, 1, utc_now())
                 sown = sow(stage, address, bar.counts_up("sowing", STEPS))
-            operator = create_key(services.engine, name="operator", scopes=["admin", "ops"]).key
-            click.echo(_guide(system.base_url, operator, sown, folder.resolve(), keep=keep))
+            operator, second = (
+                create_key(services.engine, name=who, scopes=["admin", "ops", "orders"]).key
+                for who in ("operator", "second person")
+            )
+            click.echo(_guide(system.base_url, operator, second, sown, folder.resolve(), keep=keep))
             click.echo(f"ready {system.base_url}")  # last: whoever waits for it may stop us at once
             LightTraffic(services, address, sown.live, run=name, seed=seed).go_on()
     except Stopped:
         return
 
 
-def _guide(base_url: str, key: str, sown: SownShop, folder: Path, *, keep: bool) -> str:
+def _guide(base_url: str, key: str, second: str, sown: SownShop, folder: Path, *, keep: bool) -> str:
     return _GUIDE.format(
         base_url=base_url,
         key=key,
+        second=second,
         visitor=VISITOR,
         codes="  ".join(sown.codes[:3]),
         folder=folder,
