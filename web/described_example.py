@@ -14,6 +14,14 @@ from typing import Any
 from web.json_body import JSON_TYPE
 
 FILE = Path(__file__).with_name("examples.json")
+NAME = "sent"
+"""Of the one example of a body."""
+
+
+def named(value: Any) -> dict[str, Any]:
+    """The ``examples`` of a body. By name, since the reader at ``/docs`` fails at an ``example`` in which something
+    is null, and shows no other."""
+    return {NAME: {"value": value}}
 
 
 def add_examples(name: str, operation: dict[str, Any]) -> None:
@@ -21,11 +29,11 @@ def add_examples(name: str, operation: dict[str, Any]) -> None:
     example = _examples().get(name, {})
     body = operation.get("requestBody", {}).get("content", {}).get(JSON_TYPE)
     if body is not None and example.get("asked") is not None:
-        body.setdefault("example", example["asked"])
+        body.setdefault("examples", named(example["asked"]))
     for status, answer in example.get("answered", {}).items():
         media = operation["responses"].get(status, {}).get("content", {}).get(JSON_TYPE)
         if media is not None:
-            media.setdefault("example", answer)
+            media.setdefault("examples", named(answer))
 
 
 @cache

@@ -19,7 +19,7 @@ from werkzeug.routing import Rule
 
 from web.api_description import API_DESCRIPTION
 from web.auth import scopes_of
-from web.described_example import add_examples
+from web.described_example import add_examples, named
 from web.idempotent import HEADER, IDEMPOTENT_VIEW, LONGEST_KEY
 from web.path_template import path_template
 from web.problem import PROBLEM_TYPE
@@ -131,7 +131,7 @@ def _lift_example(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
         schema = media["schema"]
         example = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema).pop("example", None)
         if example is not None:
-            media["example"] = example
+            media["examples"] = named(example)
 
 
 def _spell_as_markdown(part: Any) -> None:

@@ -16,6 +16,7 @@ from coupon_workers.reconciliation.statement_row import FIELDS
 from web.auth import require
 from web.books_api import DayPath
 from web.context import principal, services
+from web.described_example import named
 from web.idempotent import idempotent
 from web.page import PageQuery, bad_cursor, page, read_cursor
 from web.problem import ProblemError
@@ -31,7 +32,7 @@ _BODY = {
     "content": {
         CSV_TYPE: {
             "schema": {"type": "string", "description": "at most 64 MiB"},
-            "example": ",".join(FIELDS) + "\r\nO-1,u-1001,paid,8000,2000,CNY\r\n",
+            "examples": named(",".join(FIELDS) + "\r\nO-1,u-1001,paid,8000,2000,CNY\r\n"),
         }
     },
 }

@@ -20,7 +20,7 @@ from tests.support.http_desk import template_body
 from tests.support.http_shop import Shop
 from tests.support.notify_receiver import Receiver
 from web.app import described_application
-from web.described_example import FILE
+from web.described_example import FILE, NAME
 
 TYPES = {
     name: kind
@@ -92,9 +92,10 @@ def test_the_examples_are_what_the_schemas_say() -> None:
         for method, operation in item.items():
             parts = [operation.get("requestBody", {}), *operation["responses"].values()]
             for content in (content for part in parts for content in part.get("content", {}).values()):
-                if "example" in content and "schema" in content:
+                if NAME in content.get("examples", {}) and "schema" in content:
                     schema = content["schema"] | {"components": document["components"]}
-                    errors = [error.message for error in OAS31Validator(schema).iter_errors(content["example"])]
+                    example = content["examples"][NAME]["value"]
+                    errors = [error.message for error in OAS31Validator(schema).iter_errors(example)]
                     assert [] == errors, (method, path)
 
 
@@ -109,13 +110,13 @@ def test_every_operation_has_examples() -> None:
     bodies = {
         name
         for name, operation in operations.items()
-        if "example" not in operation.get("requestBody", {}).get("content", {}).get("application/json", {"example": 0})
+        if "examples" not in operation.get("requestBody", {}).get("content", {}).get("application/json", ["examples"])
     }
     answers = {
         name
         for name, operation in operations.items()
         for content in [answer.get("content", {}) for status, answer in operation["responses"].items() if status < "3"]
-        if "application/json" in content and "example" not in content["application/json"]
+        if "application/json" in content and "examples" not in content["application/json"]
     }
     assert [] == sorted(bodies)
     assert sorted(WITHOUT_EXAMPLE) == sorted(answers)

@@ -29,6 +29,7 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template import TemplateBody
 from tests.tidy.checkout import ROOT
 from web.app import create_app
+from web.described_example import NAME
 from web.problem_code import PROBLEM_CODES
 
 EXAMPLES = 8
@@ -177,7 +178,7 @@ def test_the_examples_of_bodies_are_good_ones(document: dict[str, Any]) -> None:
     """Whoever sends one as it is shown is understood."""
     operations = _operations(document)
     claim, batch, template = (
-        operations[f"POST /v1/{name}"]["requestBody"]["content"]["application/json"]["example"]
+        operations[f"POST /v1/{name}"]["requestBody"]["content"]["application/json"]["examples"][NAME]["value"]
         for name in ("claims", "claims/batch", "templates")
     )
 
