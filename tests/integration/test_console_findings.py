@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from coupon_workers.reconciliation.finding_reading import read_finding
+from coupon_workers.reconciliation.finding_reading import read_finding, read_findings
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.run import perform_run
 from coupon_workers.runtime.services import Services
@@ -38,8 +38,38 @@ def test_a_finding_shows_both_sides_and_the_money(shop: Shop, zoe: Visitor) -> N
     found = read_finding(shop.services, int(finding_id))
     assert "another discount" in page and "book the difference" in page
     assert f'name="amount" value="{found.amount}"' in page
-    assert "<td>CN¥20.00</td><td>CN¥19.00</td>" in page
-    assert "CN¥" in page
+    assert '<th scope="row">Discount</th><td>CN¥20.00</td><td>CN¥19.00</td>' in page
+    assert re.search(
+        r'<th scope="row">Redeemed at</th><td><time[^>]+>11 Nov 2026, 04:00:00</time>.*</td><td>—</td>', page
+    )
+
+
+def test_a_side_that_is_missing_is_dashes(shop: Shop, zoe: Visitor) -> None:
+    """An order that the order centre does not know has its own side, with money and words."""
+    here = {"discount": 2_000, "payable": 17_500, "status": "partly_refunded"}
+    ReconDesk(shop.services).record(
+        [difference("order o1 of ann", "redeemed_without_order", evidence={"here": here, "there": None})]
+    )
+    [found] = read_findings(shop.services, limit=1)
+
+    page = zoe.page(f"/findings/{found.finding_id}")
+
+    assert "To be paid</th><td>17,500</td><td>—</td>" in page
+    assert "Status</th><td>partly refunded</td><td>—</td>" in page
+    assert "{&#34;" not in page and "payable" not in page
+
+
+def test_what_a_repair_did_is_told_in_words(shop: Shop, zoe: Visitor) -> None:
+    """Its bookings with their money, in both languages; no JSON."""
+    path = f"/findings/{compared(shop)}"
+    zoe.done(f"{path}/approve")
+
+    english = zoe.page(path)
+    chinese = Visitor(shop, "admin", language="zh").page(path)
+
+    assert "<dt>Bookings beside it</dt>" in english and "Amount -CN¥1.00" in english
+    assert "<dt>调整记账</dt>" in chinese and "<dt>账本记录</dt>" in chinese
+    assert "{&#34;" not in english and "[&#34;" not in english
 
 
 def test_it_is_approved_about_the_amount_that_was_read(shop: Shop, zoe: Visitor) -> None:

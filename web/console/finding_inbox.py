@@ -9,17 +9,17 @@ from flask import Response, request, url_for
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import InvalidInput
 from coupon_workers.reconciliation import decision
-from coupon_workers.reconciliation.finding_reading import FindingAnswer, read_finding, read_findings
+from coupon_workers.reconciliation.finding_reading import read_finding, read_findings
 from coupon_workers.reconciliation.findings_csv import findings_csv
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from web.console.blueprint import console
+from web.console.finding_fact import facts_of, sides_of
 from web.console.form import reason
 from web.console.guard import shown_to
 from web.console.language import gettext
 from web.console.listing import PAGE_SIZE, Listing, cursor_of
 from web.console.notice import done
 from web.console.rendering import render
-from web.console.show import money, plain
 from web.context import principal, services
 from web.path_id import path_id
 from web.reconciliations_api import MOST_IN_FILE
@@ -28,10 +28,6 @@ UNKNOWN = "FINDING_NOT_FOUND"
 
 ALL = "all"
 """The tab of every state; the inbox shows open ones."""
-
-
-AMOUNTS = frozenset({"payable", "paid", "discount", "adjusted", "refunded"})
-"""What is money in the comparison of orders."""
 
 
 @console.get("/findings")
@@ -68,10 +64,13 @@ def findings_file() -> Response:
 def finding(finding_id: str) -> Any:
     """Both sides of it."""
     found = read_finding(services(), path_id(finding_id, UNKNOWN))
-    outcome = _told(found, found.outcome) if found.outcome else []
-    facts = dict(found.evidence)
-    sides = _sides(found, facts.pop("here"), facts.pop("there")) if _has_sides(facts) else []
-    return render("finding.html", finding=found, sides=sides, evidence=_told(found, facts), outcome=outcome)
+    return render(
+        "finding.html",
+        finding=found,
+        sides=sides_of(found.evidence, found.currency),
+        evidence=facts_of(found.evidence, found.currency),
+        outcome=facts_of(found.outcome or {}, found.currency),
+    )
 
 
 @console.post("/findings/<finding_id>/approve")
@@ -104,23 +103,3 @@ def _filters() -> dict[str, Any]:
         "finding_class": request.args.get("class", "").strip() or None,
         "run_id": path_id(run, "RECONCILIATION_NOT_FOUND") if run else None,
     }
-
-
-def _has_sides(facts: dict[str, Any]) -> bool:
-    return all(isinstance(facts.get(side), dict) for side in ("here", "there"))
-
-
-def _sides(found: FindingAnswer, here: dict[str, Any], there: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Each fact with what it is on either side."""
-    return [(name, _fact(found, name, here.get(name)), _fact(found, name, there.get(name))) for name in here | there]
-
-
-def _told(found: FindingAnswer, facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Each with its name; what is money as money."""
-    return [(name, _fact(found, name, value)) for name, value in facts.items()]
-
-
-def _fact(found: FindingAnswer, name: str, value: Any) -> str:
-    if (name in AMOUNTS or name.endswith("_minor")) and isinstance(value, int) and found.currency:
-        return money(value, found.currency)
-    return plain(value)
