@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from coupon_workers.audit.action import AuditAction
@@ -101,6 +103,29 @@ def test_a_page_in_chinese_says_nothing_in_english(services: Services, name: str
 
     assert 'lang="zh-Hans"' in page
     assert set() == latin_words(page) - NAMES - CODES - GIVEN - (ACTIONS if name == "audit" else frozenset())
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("ledger", "分录"),
+        ("risk_lists", "取值类型"),
+        ("order_statements", "接收时间"),
+        ("order_statement", "提交人"),
+        ("batch", "批次内容"),
+        ("code_batch", "兑换码内容"),
+        ("lottery", "抽奖内容"),
+    ],
+)
+def test_a_heading_has_the_words_of_its_own_meaning(services: Services, name: str, heading: str) -> None:
+    """One word of English may stand for several of Chinese."""
+    shop = Shop(services, claim_rate=0)
+    path = EXAMPLES[name](shop)
+
+    page = Visitor(shop, "admin", "ops", "orders", language="zh").page(path)
+
+    assert heading in page
+    assert not {"模板内容", "发放什么"} & set(re.findall(r"<(?:h2|th)[^>]*>([^<]+)<", page))
 
 
 def test_the_page_for_logging_in_says_nothing_in_english(services: Services) -> None:
