@@ -32,6 +32,7 @@ def test_a_statement_is_refused_given_and_replaced(shop: Shop, new_reader: NewRe
 
     expect(page.get_by_role("alert")).to_contain_text("Rows that break a rule: 1.")
     expect(page.get_by_role("row", name="status")).to_contain_text("2")
+    expect(page.locator("table.stack").first).to_be_visible()
     reader.shoot("story-statement-refused")
     page.get_by_label("File of orders").set_input_files(file(*GOOD))
     reader.press("Give it")

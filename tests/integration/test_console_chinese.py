@@ -128,6 +128,22 @@ def test_a_heading_has_the_words_of_its_own_meaning(services: Services, name: st
     assert not {"模板内容", "发放什么"} & set(re.findall(r"<(?:h2|th)[^>]*>([^<]+)<", page))
 
 
+def test_a_form_for_a_key_sent_empty_complains_in_chinese(services: Services) -> None:
+    """By the labels of its fields, in both languages."""
+    shop = Shop(services, claim_rate=0)
+
+    told = {}
+    for language in ("zh", "en"):
+        visitor = Visitor(shop, "admin", language=language)
+        found = re.search(r'name="allotted" value="([^"]+)"', visitor.page("/keys/new"))
+        assert found is not None
+        told[language] = visitor.post("/keys/new", allotted=found[1], name="").text
+
+    assert '<a href="#f-name">名称</a>: 请填写 1 到 100 个字符。' in told["zh"]
+    assert '<a href="#f-scopes">权限范围</a>: 请至少选择一项。' in told["zh"]
+    assert '<a href="#f-scopes">Scopes</a>: Choose one at least.' in told["en"]
+
+
 def test_the_page_for_logging_in_says_nothing_in_english(services: Services) -> None:
     """It is the first that anybody sees."""
     page = Shop(services).app.test_client().get("/console/login", headers={"Accept-Language": "zh-CN"}).text

@@ -7,6 +7,8 @@ import re
 from web.console.language import N_, gettext
 
 _SAID = (
+    (r"must be 1 to \d+ printable characters", N_("Write 1 to 100 characters.")),
+    (r"must name at least one of .*", N_("Choose one at least.")),
     (r"is required: the day of the orders", N_("Orders need a day.")),
     (r"is for orders only.*", N_("Only orders have a day.")),
     (r"must be a day of the years.*", N_("Write a day, such as 2026-11-11.")),

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from web.console import language, show
 from web.console.core_word import subject_words, trigger_words
+from web.console.field_label import label_of
 from web.console.notice import notice
 from web.console.page_table import BY_ENDPOINT, navigation
 from web.console.word import reason_of, tone_of, word
@@ -68,6 +69,7 @@ def environment() -> Environment:
         "trigger": trigger_words,
         "subject": subject_words,
         "reason": reason_of,
+        "label_of": label_of,
         "LANGUAGES": language.LANGUAGES,
         "viewer_zone": show.viewer_zone,
     }

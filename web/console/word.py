@@ -12,6 +12,7 @@ from coupon_workers.errors import (
     TooManyTries,
 )
 from web.console.batch_word import BATCH_REASONS, BATCH_TONES, BATCH_WORDS
+from web.console.field_label import label_of
 from web.console.field_word import field_word
 from web.console.finding_word import FINDING_REASONS, FINDING_TONES, FINDING_WORDS
 from web.console.language import N_, gettext
@@ -168,7 +169,7 @@ def reason_of(error: CouponWorkersError) -> str:
         return gettext("Too many wrong tries. Wait %s seconds.") % -(-error.wait_ms // 1000)
     if isinstance(error, InvalidInput):
         told = [(field, field_word(message)) for field, message in error.errors]
-        return "; ".join(f"{field}: {message}" if field else message for field, message in told)
+        return "; ".join(f"{label_of(field)}: {message}" if field else message for field, message in told)
     if isinstance(error, Conflict | NotFound | Gone) and error.code in REASONS:
         return gettext(REASONS[error.code])
     return gettext(str(error))

@@ -28,9 +28,11 @@ for (const form of document.querySelectorAll("form[data-sending]")) {
   });
 }
 
-// What was refused is the same page with what is wrong in it: it is taken over whole, and its scripts run.
+// What was refused is the same page with what is wrong in it: it is taken over whole, and its scripts run. A module
+// runs once a document, and this stays the same one: each gets an address of its own.
 function show(text) {
+  const again = `&amp;again=${Date.now()}`;
   document.open();
-  document.write(text);
+  document.write(text.replace(/(<script type="module" src="[^"?]+\?[^"]+)"/g, `$1${again}"`));
   document.close();
 }
