@@ -45,7 +45,7 @@ def test_a_policy_is_made_tried_and_put_in_earnest(shop: Shop, reader: Reader) -
     rule.get_by_label("Within the last").fill("10")
     reader.press("Put in force")
     expect(page.get_by_role("status")).to_have_text("In force, for every template that names it.")
-    expect(page.locator("tbody tr")).to_contain_text("more than 5 claims of one device in 10 min")
+    expect(page.locator("tbody tr")).to_contain_text("more claims of one device than 5 in 10 min")
     reader.press("In earnest")
     reader.confirm()
 

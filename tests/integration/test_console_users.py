@@ -122,9 +122,10 @@ def test_a_coupon_is_replaced_once_a_form(shop: Shop, clerk: Visitor) -> None:
     coupon_no = OrderCentre(shop).coupon()
     template_id = shop.desk.open()
     sent = {"template_id": template_id, "reason": "the wrong one", "allotted": allotted(clerk, coupon_no)}
+    other = allotted(clerk, coupon_no)
 
     leads = {clerk.done(f"/coupons/{coupon_no}/reissue", **sent) for _ in range(2)}
-    again = clerk.post(f"/coupons/{coupon_no}/reissue", **sent | {"allotted": allotted(clerk, coupon_no)})
+    again = clerk.post(f"/coupons/{coupon_no}/reissue", **sent | {"allotted": other})
 
     [new] = {re.findall(r"/coupons/(\d+)", address)[0] for address in leads}
     assert ("manual", template_id) == tuple(
@@ -133,6 +134,9 @@ def test_a_coupon_is_replaced_once_a_form(shop: Shop, clerk: Visitor) -> None:
     assert "revoked" == shop.front.coupon("ann", coupon_no).ok()["status"]
     assert (409, True) == (again.status_code, "has taken its place" in again.text)
     assert [(clerk.key.record.key_id, "the wrong one", coupon_no)] == said(shop, "coupon.reissue")
+    page = clerk.page(f"/coupons/{coupon_no}")
+    assert f'/console/coupons/{new}"' in page and "“the wrong one”" in page
+    assert [] == buttons(clerk, coupon_no)
 
 
 @pytest.mark.parametrize("action", ["revoke", "unlock", "reissue"])

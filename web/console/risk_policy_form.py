@@ -37,7 +37,7 @@ def new_form() -> Form:
     return _form(
         {"count_refused": "on", "missing_score": "allow", "name": ""}
         | _time("review", DEFAULT_REVIEW_S)
-        | _row(0, ROW | {"rule": "device_burst", "window": "1", "threshold": "5", "shadow": "on"})
+        | _row(0, ROW | {"window": "1", "threshold": "5", "shadow": "on"})
     )
 
 
@@ -85,9 +85,10 @@ def body_of(form: Form) -> dict[str, Any]:
 
 def _rule(form: Form, place: int) -> dict[str, Any]:
     score = form[f"measure_{place}"] == "score"
+    dimension = "user" if score else form[f"dimension_{place}"]
     return {
-        "name": form[f"rule_{place}"],
-        "dimension": "user" if score else form[f"dimension_{place}"],
+        "name": form[f"rule_{place}"] or f"{dimension}_{form[f'measure_{place}']}",
+        "dimension": dimension,
         "measure": form[f"measure_{place}"],
         "window_s": None if score else _seconds(form, f"window_{place}", form[f"unit_{place}"]),
         "threshold": _number(form, f"threshold_{place}"),

@@ -38,8 +38,8 @@ RISK_REASONS = {
 }
 
 _SENTENCES = {
-    "claims": N_("more than %(most)s claims of one %(subject)s in %(window)s"),
-    "distinct_users": N_("more than %(most)s users of one %(subject)s in %(window)s"),
+    "claims": N_("more claims of one %(subject)s than %(most)s in %(window)s"),
+    "distinct_users": N_("more users of one %(subject)s than %(most)s in %(window)s"),
     "face_value_minor": N_("more than %(most)s minor units for one %(subject)s in %(window)s"),
     "score": N_("a score above %(most)s"),
 }

@@ -9,6 +9,7 @@ from flask import redirect, request, url_for
 from coupon_workers.access.principal import Scope
 from coupon_workers.claiming.claim_request import user_id_problem
 from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
+from coupon_workers.coupons.replacement import replacement_of
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import NotFound
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
@@ -49,7 +50,8 @@ def coupon(coupon_no: str) -> Any:
     if found is None:
         raise NotFound(NOT_FOUND, "there is no such coupon")
     chain = transfer_chain(services(), coupon_id)
-    return render("coupon.html", coupon=found, chain=chain, allotted=allotted_id())
+    replaced = replacement_of(services(), owner, coupon_id)
+    return render("coupon.html", coupon=found, chain=chain, replacement=replaced, allotted=allotted_id())
 
 
 def _wallet(user_id: str, status: str | None) -> Listing[dict[str, Any]]:
