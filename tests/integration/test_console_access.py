@@ -7,15 +7,8 @@ import re
 import pytest
 
 from coupon_workers.access.api_key import create_key, verify_key
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
 
 
 @pytest.fixture

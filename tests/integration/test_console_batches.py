@@ -16,18 +16,6 @@ from tests.support.http_shop import Shop
 
 
 @pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
-
-
-@pytest.fixture
 def desk(shop: Shop) -> BatchDesk:
     """Somebody at the API."""
     return BatchDesk(shop.desk.admin)

@@ -10,24 +10,11 @@ from sqlalchemy import text
 
 from coupon_workers.finance.close_list import read_closes
 from coupon_workers.finance.close_reading import read_close
-from coupon_workers.runtime.services import Services
 from tests.support.console_money_pages import DAY, closed, ledger_page
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
 
 NEXT = "2026-11-12"
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 def test_days_are_listed_as_they_were_last_closed(shop: Shop) -> None:

@@ -9,21 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.codes.code_generation import run_generation
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 def _fields(zoe: Visitor, template_id: str) -> dict[str, str]:

@@ -10,23 +10,10 @@ import pytest
 from coupon_workers.reconciliation.finding_reading import read_finding, read_findings
 from coupon_workers.reconciliation.kind import ReconKind
 from coupon_workers.reconciliation.run import perform_run
-from coupon_workers.runtime.services import Services
 from tests.support.console_money_pages import DAY, compared
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
 from tests.support.reconciling import ReconDesk, difference
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 def test_a_finding_shows_both_sides_and_the_money(shop: Shop, zoe: Visitor) -> None:

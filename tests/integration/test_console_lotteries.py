@@ -16,18 +16,6 @@ from tests.support.http_shop import Shop
 from tests.support.lottery import Fair, coupon_prize, open_lottery, thanks
 
 
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
-
-
 def _fields(zoe: Visitor, template_id: str, **changed: str) -> dict[str, str]:
     found = re.search(r'name="allotted" value="([^"]+)"', zoe.page("/lotteries/new"))
     assert found is not None

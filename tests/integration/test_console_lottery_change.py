@@ -6,23 +6,10 @@ import re
 
 import pytest
 
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.http_desk import from_now
 from tests.support.http_shop import Shop
 from tests.support.lottery import FIRST, Fair, coupon_prize, open_lottery, thanks
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 @pytest.fixture

@@ -7,16 +7,9 @@ import re
 import pytest
 from sqlalchemy import text
 
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.dead_letters import bury
 from tests.support.http_shop import Shop
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
 
 
 @pytest.fixture

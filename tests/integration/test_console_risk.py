@@ -10,7 +10,6 @@ from sqlalchemy import text
 from coupon_workers.risk.listing import read_entries
 from coupon_workers.risk.policy_reading import read_policies, read_policy
 from coupon_workers.risk.review_reading import read_reviews
-from coupon_workers.runtime.services import Services
 from tests.support.console_risk_pages import POLICY, RULES, at_work, claim, held, put_policy
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
@@ -29,18 +28,6 @@ FORM = {
     "review_unit": "3600",
     "missing_score": "allow",
 }
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 def written(shop: Shop, visitor: Visitor) -> list[str]:

@@ -9,7 +9,6 @@ from sqlalchemy import text
 
 from coupon_workers.errors import NotFound
 from coupon_workers.reconciliation.statement_reading import read_statement
-from coupon_workers.runtime.services import Services
 from tests.support.console_money_pages import DAY, statement_page
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
@@ -18,12 +17,6 @@ from web.upload_form import MOST_FILE
 
 PATH = "/order-statements"
 GOOD = ("o1,ann,paid,13000,2000,CNY", "o2,bob,closed,0,0,JPY")
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.http_desk import template_body
 from tests.support.http_shop import Shop
@@ -32,18 +31,6 @@ FILLED = {
     "priority": "100",
     "notify": "on",
 }
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
-
-
-@pytest.fixture
-def zoe(shop: Shop) -> Visitor:
-    """An operator at the console."""
-    return Visitor(shop, "admin")
 
 
 def _allotted(zoe: Visitor, path: str = "/templates/new") -> str:

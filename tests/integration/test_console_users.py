@@ -9,17 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
-from coupon_workers.runtime.services import Services
 from tests.support.console_visitor import Visitor
 from tests.support.gift import give
 from tests.support.http_shop import Shop
 from tests.support.order_http import OrderCentre
-
-
-@pytest.fixture
-def shop(services: Services) -> Shop:
-    """A shop on empty stores."""
-    return Shop(services, claim_rate=0)
 
 
 @pytest.fixture
