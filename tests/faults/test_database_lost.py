@@ -97,7 +97,7 @@ def test_a_slow_database_delays_claims_and_loses_none(system: FaultSystem, open_
         with held_open(campaign, f"SELECT FROM coupon_template WHERE template_id = {row} FOR UPDATE"):
             with held_open(campaign, f"SELECT pg_advisory_xact_lock({kept_out})"):
                 time.sleep(5.0)
-        campaign.facts["queued behind the locks"] = campaign.queued()
+                campaign.facts["queued behind the locks"] = campaign.queued()
         until(lambda: campaign.queued() < 100, 10.0, "the end of the queue")
         campaign.load.wait_for(200)
     campaign.heal()
