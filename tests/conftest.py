@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 
 import pytest
 import redis
+import structlog
 from hypothesis import settings as hypothesis_settings
 from pydantic import SecretStr
 from sqlalchemy import Engine
@@ -40,6 +42,17 @@ class PostBox:
     def send(self, task: Task) -> None:
         """Keep the task."""
         self.sent.append(task)
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """What a command that a test runs in this process sets up for its logs ends with the test."""
+    root = logging.getLogger()
+    handlers, level, config = root.handlers[:], root.level, structlog.get_config()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.configure(**config)
 
 
 @pytest.fixture(scope="session")
