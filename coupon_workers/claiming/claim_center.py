@@ -34,6 +34,11 @@ class Offer:
         """Its columns."""
         return self.listed.row
 
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether nobody has ever claimed a unit, and none is free: all are for batches, codes or prizes."""
+        return self.remaining == 0 and bool(self.template.get("set_aside"))
+
 
 @dataclass(frozen=True, slots=True)
 class Center:

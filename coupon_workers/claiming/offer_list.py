@@ -33,7 +33,9 @@ _OFFERS = text(
     """
     SELECT template_id, name, type, currency, amount_minor, percent_off_bp, max_discount_minor, threshold_minor,
            per_user_limit, per_user_daily_limit, claim_start, claim_end, timezone, bucket_count, channels_claim,
-           total_quantity - issued_quantity - reserved_quantity AS free
+           total_quantity - issued_quantity - reserved_quantity AS free,
+           issued_quantity + reserved_quantity = total_quantity AND held_quantity = 0
+           AND issued_quantity + restocked_quantity = granted_quantity AS set_aside
       FROM coupon_template
      WHERE status IN ('scheduled', 'active', 'ended') AND claim_end > :now AND template_id < :before
        AND (CAST(:channel AS text) IS NULL OR channels_claim = '[]' OR jsonb_exists(channels_claim, :channel))

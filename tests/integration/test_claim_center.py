@@ -90,6 +90,21 @@ def test_what_is_sold_out_says_so_and_a_cold_template_does_not(sale: Sale) -> No
     assert ("claimable", 0, None) == only(sale.services)
 
 
+def test_what_is_set_aside_is_told_from_what_is_sold_out(services: Services) -> None:
+    """Nobody has claimed a unit: all are reserved or came out of that. One that a held claim has taken is a claim's."""
+    counts = {"total_quantity": 9, "issued_quantity": 4, "reserved_quantity": 5}
+    aside = open_sale(services, template_id=1, **counts, granted_quantity=4)
+    claimed = open_sale(services, template_id=2, **counts, granted_quantity=3)
+    held = open_sale(services, template_id=3, **counts, granted_quantity=4, held_quantity=1)
+    open_sale(services, template_id=4, **counts | {"reserved_quantity": 4}, granted_quantity=4)
+    services.redis.mset({each.keys.stock: 0 for each in (aside, claimed, held)})
+
+    found = {offer.template["template_id"]: (offer.state, offer.is_set_aside) for offer in offers(services)}
+
+    sold_out = ("sold_out", False)
+    assert {1: ("sold_out", True), 2: sold_out, 3: sold_out, 4: ("claimable", False)} == found
+
+
 def test_a_coming_template_is_not_started_and_an_ended_one_is_gone(services: Services) -> None:
     """By the clock, whatever status is stored."""
     now = services.clock()

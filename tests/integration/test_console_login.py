@@ -219,3 +219,14 @@ def test_without_redis_the_console_says_so_in_its_own_words(services: Services) 
     assert 503 == zoe.get("/data/live").status_code
     assert zoe.get("/data/live").is_json
     assert 503 == zoe.client.post("/console/login", data={"key": zoe.key.key}).status_code
+
+
+def test_a_slash_at_the_end_leads_to_the_page(shop: Shop, zoe: Visitor) -> None:
+    """Of any page of the console, what is asked comes along; no such page is none with a slash either."""
+    typed = {"/templates/": "/console/templates", "/findings/?state=all": "/console/findings?state=all"}
+
+    for path, meant in typed.items():
+        answer = zoe.get(path)
+        assert (308, meant) == (answer.status_code, answer.location)
+    assert 404 == zoe.client.get("/console/nowhere/", follow_redirects=True).status_code
+    assert 303 == shop.app.test_client().get("/console/templates/").status_code

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import text
@@ -68,6 +70,21 @@ def test_a_template_is_made_of_what_was_typed(shop: Shop, zoe: Visitor) -> None:
     assert {"mode": "relative", "days": 7, "start_after_days": 0, "until_end_of_day": True} == made["validity"]
     assert ["p-1", "p-2", "p-3"] == made["scope"]["products"]["include"]
     assert ("draft", True, False) == (made["status"], made["notify"], made["transferable"])
+
+
+def test_a_new_template_can_be_claimed_once_it_is_published(shop: Shop, zoe: Visitor) -> None:
+    """From this minute for a week of whole days, by clocks of the reader's zone; of an unknown one by Shanghai's."""
+    zoe.client.set_cookie("cw_zone", "Europe/Paris", path="/console")
+    page = zoe.page("/templates/new")
+    zoe.client.set_cookie("cw_zone", "Moon/Crater", path="/console")
+    elsewhere = zoe.page("/templates/new")
+
+    typed = dict(re.findall(r'name="(claim_\w+|timezone)" type="[^"]+" value="([^"]*)"', page))
+    start = datetime.fromisoformat(typed["claim_start"]).replace(tzinfo=ZoneInfo("Europe/Paris"))
+    assert timedelta(0) <= shop.services.clock() - start < timedelta(minutes=2)
+    assert f"{(start.date() + timedelta(days=8)).isoformat()}T00:00" == typed["claim_end"]
+    assert "Europe/Paris" == typed["timezone"]
+    assert 'value="Asia/Shanghai"' in elsewhere
 
 
 def test_a_form_that_is_sent_twice_makes_one_template(shop: Shop, zoe: Visitor) -> None:

@@ -197,3 +197,36 @@ def _refunds(shop: Shop, order_no: str) -> list[str]:
     return [
         ", ".join(f"{line['line_id']} {line['quantity']}" for line in refund["lines"]) for refund in order["refunds"]
     ]
+
+
+def test_what_is_set_aside_is_not_sold_out(shop: Shop) -> None:
+    """Codes have every unit; it stands last, what can be claimed first. Once somebody has claimed, it is sold out."""
+    gone = shop.desk.open(name="Gone", total_quantity=1)
+    shop.desk.open(name="Free", total_quantity=5)
+    aside = shop.desk.open(name="Aside", total_quantity=3)
+    shop.front.claimed(gone, "ben")
+    shop.settle(gone)
+    shop.desk.admin.ask("POST", "/v1/code-batches", {"template_id": aside, "quantity": 3}).ok(202)
+
+    english = _visitor(shop).get("/shop").text
+    chinese = _visitor(shop).get("/shop", headers={"Accept-Language": "zh"}).text
+
+    assert ["Free", "Aside", "Gone"] == re.findall(r"<h3>(\w+)</h3>", english)
+    assert 1 == english.count("by code, prize or gift only") == english.count(">sold out<")
+    assert "0 left" not in english
+    assert 1 == chinese.count("仅限兑换码、抽奖或赠送") == chinese.count(">已领完<")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("/shop/", "/shop"), ("/shop/wallet/", "/shop/wallet"), ("/shop/?claim=1%2F2", "/shop?claim=1%2F2")],
+)
+def test_a_slash_at_the_end_leads_to_the_page(shop: Shop, typed: str, meant: str) -> None:
+    """As people type it; what is asked comes along, and it never leads away."""
+    client = _visitor(shop)
+
+    answer = client.get(typed)
+
+    assert (308, meant) == (answer.status_code, answer.location)
+    assert 404 == client.get("/shop/nowhere/", follow_redirects=True).status_code
+    assert client.get("/shop//example.com/").location is None

@@ -119,6 +119,31 @@ def test_a_wheel_that_is_made_ready_says_so(shop: Shop) -> None:
     assert "You have won" in ann.turn(fair).json["text"]
 
 
+def test_the_draws_that_are_left_are_told(shop: Shop) -> None:
+    """Before and after each draw; of two limits the nearer one; nothing without a limit, or without Redis."""
+    both, daily = _fair(shop, per_user_limit=3, per_user_daily_limit=2), _fair(shop, per_user_daily_limit=1)
+    free, ann = _fair(shop), _Ann(shop)
+
+    before = ann.client.get("/shop").text
+    told = [ann.turn(both, request_id).json["left"] for request_id in ("r1", "r1", "r2", "r3")]
+
+    assert ["Draws left today: 1", "Draws left today: 2"] == re.findall(r"Draws left[^<]+", before)
+    assert ["Draws left today: 1", "Draws left today: 1", "Draws left today: 0", "Draws left today: 0"] == told
+    assert ["Draws left today: 0", ""] == [ann.turn(fair).json["left"] for fair in (daily, free)]
+    assert "Draws left today: 2" in _Ann(shop, "ben").client.get("/shop").text
+    shop.services.redis.flushall()
+    assert "Draws left" not in ann.client.get("/shop").text
+
+
+def test_of_draws_in_all_the_rest_is_told(shop: Shop) -> None:
+    """With a number of the reader's language, in his words."""
+    fair, ann = _fair(shop, per_user_limit=2_000), _Ann(shop)
+    ann.turn(fair)
+
+    assert "Draws left: 1,999" in ann.client.get("/shop").text
+    assert "剩余抽奖次数：1,999" in ann.client.get("/shop", headers={"Accept-Language": "zh"}).text
+
+
 def test_what_no_page_of_ours_sends_is_refused(shop: Shop) -> None:
     """Without a name, without the token, from another site, with an id that is none."""
     fair, ann = _fair(shop), _Ann(shop)

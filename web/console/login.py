@@ -20,6 +20,7 @@ from web.console.page_table import pages_for
 from web.console.rendering import render
 from web.console.word import reason_of
 from web.context import principal, services, web_of_app
+from web.trailing_slash import without_slash
 
 YEAR_S = 31_536_000
 
@@ -96,7 +97,9 @@ def choose_language() -> Response:
 @console.get("/<path:rest>")
 @shown_to(Scope.ADMIN, Scope.OPS)
 def nowhere(rest: str) -> Any:
-    """No such page, said in the console's own words."""
+    """No such page, said in the console's own words; with a slash at its end it may be one without."""
+    if (bare := without_slash()) is not None:
+        return bare
     raise NotFound("NOT_FOUND", gettext("There is no such page."))
 
 

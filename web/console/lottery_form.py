@@ -17,7 +17,7 @@ from coupon_workers.templates.whole_body import errors_of
 from web.console import field_reading as read
 from web.console.form import Form
 from web.console.language import gettext
-from web.console.show import number
+from web.console.show import number, told_zone
 from web.lotteries_model import MOST_PRIZES, LotteryBody
 
 COLUMNS = ("name", "template_id", "weight", "stock")
@@ -28,7 +28,7 @@ _CELL = re.compile(r"prizes\.([0-9]{1,4})\.(name|template_id|weight|stock)", re.
 
 def new_form(now: datetime) -> Form:
     """From the next whole hour on, for a day; what no prize takes wins nothing."""
-    zone = "Asia/Shanghai"
+    zone = told_zone() or "Asia/Shanghai"
     start = now.astimezone(ZoneInfo(zone)).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     values = {
         "timezone": zone,

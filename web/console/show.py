@@ -36,9 +36,14 @@ def viewer_zone() -> str:
     return zone
 
 
+def told_zone() -> str | None:
+    """The time zone of the browser; None for one that has not told a known one."""
+    return viewer_zone() if request.cookies.get(ZONE_COOKIE) == viewer_zone() else None
+
+
 def near_time(instant: datetime | str | None, zone: str | None = None) -> Markup:
     """An instant in the reader's own time zone; of a reader who has not told his, in ``zone``, whose name is told."""
-    return time(instant, None if request.cookies.get(ZONE_COOKIE) == viewer_zone() else zone)
+    return time(instant, None if told_zone() else zone)
 
 
 @cache

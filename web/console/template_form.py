@@ -13,6 +13,7 @@ from coupon_workers.templates.template import TemplateFields
 from coupon_workers.templates.validity import FixedValidity
 from web.console import field_reading as read
 from web.console.form import Form
+from web.console.show import told_zone
 
 ALIASES = {
     "percent_off": "percent",
@@ -56,12 +57,12 @@ DEFAULTS = {
 
 
 def new_form(now: datetime) -> Form:
-    """What most templates have; claiming from tomorrow on, for a day."""
-    zone = DEFAULTS["timezone"]
-    midnight = now.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, microsecond=0)
-    start, end = midnight + timedelta(days=1), midnight + timedelta(days=2)
+    """What most templates have; in the reader's zone, claiming from its publishing on, for a week of whole days."""
+    zone = told_zone() or DEFAULTS["timezone"]
+    start = now.astimezone(ZoneInfo(zone))
+    end = start.replace(hour=0, minute=0) + timedelta(days=8)
     window = {"claim_start": read.wall_clock(start, zone), "claim_end": read.wall_clock(end, zone)}
-    return Form(DEFAULTS | window, ALIASES)
+    return Form(DEFAULTS | window | {"timezone": zone}, ALIASES)
 
 
 def body_of(form: Form) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response, redirect, request, send_from_directory, url_for
 from jinja2 import Environment, FileSystemLoader
+from werkzeug import Response as AnyResponse
 from werkzeug.exceptions import HTTPException
 
 from coupon_workers.errors import CouponWorkersError
@@ -22,6 +23,7 @@ from web.console.word import reason_of
 from web.context import services
 from web.problem import ProblemError
 from web.shop.visitor import TOKEN_COOKIE, check_meant, remember, token, user
+from web.trailing_slash import without_slash
 
 HERE = Path(__file__).parent
 
@@ -74,11 +76,12 @@ def _environment() -> Environment:
     return made
 
 
+@shop.get("/", defaults={"rest": ""})
 @shop.get("/<path:rest>")
 @open_to_all
-def nowhere(rest: str) -> Response:
-    """No such page, said in the shop's own words."""
-    return page("nowhere.html", 404)
+def nowhere(rest: str) -> AnyResponse:
+    """No such page, said in the shop's own words; with a slash at its end it may be one without."""
+    return without_slash() or page("nowhere.html", 404)
 
 
 def status_of(error: CouponWorkersError) -> int:

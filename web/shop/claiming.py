@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from flask import Response, redirect, request, url_for
 
+from coupon_workers.claiming.claim_center import Offer
 from coupon_workers.claiming.claim_request import read_claim, user_id_problem
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.codes.exchange import Exchange, exchange_code
@@ -74,7 +75,7 @@ def show_front(drawn: Told | None = None, wrong: WrongCode | None = None) -> Res
     return page(
         "front.html",
         status_of(wrong.error) if wrong else 200,
-        offers=web_of_app().center.offers_for(user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID).offers,
+        offers=_offers(),
         coupons=coupons,
         orders=_orders_of(coupons),
         wrong_code=wrong.typed if wrong else None,
@@ -120,6 +121,13 @@ def exchange() -> Any:
     except _OF_A_CODE as error:
         return show_front(wrong=WrongCode(code, error))
     return redirect(url_for("shop.front", exchanged="1"), 303)
+
+
+def _offers() -> list[Offer]:
+    """What can be claimed stands first, then what is to come; newer before older."""
+    found = web_of_app().center.offers_for(user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID).offers
+    ranks = {"claimable": 0, "not_started": 1, "sold_out": 3}
+    return sorted(found, key=lambda offer: ranks.get(offer.state, 2))
 
 
 def _orders_of(coupons: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

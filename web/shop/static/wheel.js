@@ -9,7 +9,7 @@ for (const form of document.querySelectorAll("form[data-turn]")) new Wheel(form)
 function Wheel(form) {
   const place = form.closest("section");
   const disc = place.querySelector(".disc"), result = place.querySelector(".result");
-  const button = form.querySelector("button");
+  const button = form.querySelector("button"), left = place.querySelector(".left strong");
   let angle = 0, busy = false, newest = "";
 
   form.addEventListener("submit", async (event) => {
@@ -44,6 +44,7 @@ function Wheel(form) {
       await turn(answer.stop);
     }
     say(answer.text, answer.tone);
+    if (left && answer.left) left.textContent = answer.left;
     if (answer.waits) setTimeout(() => settle(body), AGAIN_MS);
     else if (answer.tone === "good") lookIntoWallet();
   }
