@@ -10,15 +10,15 @@ from flask import Response
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, Field
 
-from coupon_workers.claiming.claim_center import Offer
 from coupon_workers.claiming.claim_request import TEXT_LENGTH, user_id_problem
 from coupon_workers.claiming.listed_template import ListedTemplate
+from coupon_workers.claiming.offer import MOST_OFFERS, Offer
 from coupon_workers.claiming.offer_list import MOST_LISTED, NEWEST
 from coupon_workers.errors import InvalidInput
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.templates.template import CouponType
 from web.auth import require
-from web.context import services, web_of_app
+from web.context import web_of_app
 from web.query_model import QueryModel
 
 api = APIBlueprint("claim_center", __name__, abp_tags=[Tag(name="Claims")])
@@ -70,14 +70,16 @@ def get_claim_center(query: CenterQuery) -> Response:
     found = web_of_app().center.offers_for(query.user_id, query.channel, limit=query.limit, before=before)
     cursor = b'"%d"' % found.offers[-1].listed.template_id if found.has_more else b"null"
     body = b'{"items":[%b],"next_cursor":%b,"server_time":"%b"}' % (
-        b",".join([_answer(offer) for offer in found.offers]),
+        b",".join(map(_answer, found.offers)),
         cursor,
-        rfc3339(services().clock()).encode(),
+        rfc3339(found.now).encode(),
     )
     return Response(body, content_type="application/json")
 
 
+@lru_cache(MOST_OFFERS)
 def _answer(offer: Offer) -> bytes:
+    """As JSON: made once for all users who find the same."""
     remaining = b"null" if offer.remaining is None else b"%d" % offer.remaining
     state, claimed = offer.state.encode(), offer.claimed
     return b'%b"state":"%b","claimed":%d,"remaining":%b}' % (_head(offer.listed), state, claimed, remaining)

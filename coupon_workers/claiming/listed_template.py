@@ -3,60 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from coupon_workers.claiming.key import BucketKeys, bucket_of
+from coupon_workers.claiming.gate_words import GateWords
+from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.runtime.clock import rfc3339
-from coupon_workers.runtime.lean_redis import pack
-from coupon_workers.templates.local_day import local_day_number
 
 Row = dict[str, Any]
 
 _INSTANTS = ("claim_start", "claim_end")
 
 
-class UserWord:
-    """A user, and the last word of every question about him, as it goes over the wire."""
-
-    __slots__ = ("packed", "user_id")
-
-    def __init__(self, user_id: str) -> None:
-        self.user_id = user_id
-        self.packed = _word(user_id)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedTemplate:
-    """``row``: its columns. Of its first bucket ``ask_stock`` is the question for generation and stock, and
-    ``ask_taker`` the beginning of the one for a user's count: packed once for all users."""
+    """``row``: its columns. ``first``: how the gate of its first bucket is asked, packed once for all users."""
 
     template_id: int
     row: Row
     channels: frozenset[str]
-    ask_stock: bytes
-    ask_taker: bytes
+    first: GateWords
 
     def is_on(self, channel: str | None, now: datetime) -> bool:
         """Whether it is shown on the channel at this moment."""
         return bool(now < self.row["claim_end"]) and (channel is None or not self.channels or channel in self.channels)
 
-    def questions(self, user: UserWord, now: datetime) -> list[bytes]:
-        """What the gate is asked: generation and stock, the user's count, and the count of his day where it matters."""
-        if self.row["bucket_count"] == 1:
-            asked = [self.ask_stock, self.ask_taker + user.packed]
-        else:
-            keys = self._keys_of(user)
-            asked = [_ask_stock(keys), _ask_taker(keys) + user.packed]
-        if self.counts_days:
-            day = f"{self._keys_of(user).day_prefix}{local_day_number(now, self.row['timezone'])}"
-            asked.append(pack("HGET", day, user.user_id))
-        return asked
-
-    def _keys_of(self, user: UserWord) -> BucketKeys:
-        return BucketKeys(self.template_id, bucket_of(user.user_id, self.row["bucket_count"]))
+    def words_of(self, bucket: int) -> GateWords:
+        """How the gate of a bucket is asked."""
+        return self.first if bucket == 0 else GateWords.of(BucketKeys(self.template_id, bucket))
 
     @property
     def counts_days(self) -> bool:
@@ -67,8 +43,7 @@ class ListedTemplate:
 def listed(row: Row) -> ListedTemplate:
     """The template of a row of the database."""
     template_id = row["template_id"]
-    keys = BucketKeys(template_id)
-    return ListedTemplate(template_id, row, frozenset(row["channels_claim"]), _ask_stock(keys), _ask_taker(keys))
+    return ListedTemplate(template_id, row, frozenset(row["channels_claim"]), GateWords.of(BucketKeys(template_id)))
 
 
 def list_as_json(rows: Sequence[Row], *, is_whole: bool) -> bytes:
@@ -77,22 +52,13 @@ def list_as_json(rows: Sequence[Row], *, is_whole: bool) -> bytes:
     return json.dumps({"is_whole": is_whole, "rows": told}).encode()
 
 
-def list_of(page: bytes) -> tuple[tuple[ListedTemplate, ...], bool]:
-    """The templates of a kept list, and whether it is the whole of it."""
+def list_of(page: bytes, known: Mapping[int, ListedTemplate]) -> tuple[tuple[ListedTemplate, ...], bool]:
+    """The templates of a kept list, and whether it is the whole of it. Those that are as ``known``, by their id, are
+    the same objects: what was made of them holds."""
     told = json.loads(page)
     rows = [row | {name: datetime.fromisoformat(row[name]) for name in _INSTANTS} for row in told["rows"]]
-    return tuple(listed(row) for row in rows), told["is_whole"]
+    return tuple(_known_or_listed(row, known.get(row["template_id"])) for row in rows), told["is_whole"]
 
 
-def _ask_stock(keys: BucketKeys) -> bytes:
-    return pack("MGET", keys.generation, keys.stock)
-
-
-def _ask_taker(keys: BucketKeys) -> bytes:
-    """``HGET`` of the takers, but for its last word."""
-    return b"*3\r\n" + _word("HGET") + _word(keys.takers)
-
-
-def _word(text: str) -> bytes:
-    raw = text.encode()
-    return b"$%d\r\n%b\r\n" % (len(raw), raw)
+def _known_or_listed(row: Row, known: ListedTemplate | None) -> ListedTemplate:
+    return known if known is not None and known.row == row else listed(row)

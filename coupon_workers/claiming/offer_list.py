@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from coupon_workers.claiming.listed_template import ListedTemplate, Row, list_as_json, list_of, listed
+from coupon_workers.claiming.offer_pages import OfferPages
 from coupon_workers.runtime.database import database_errors
 from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.lean_redis import pack
@@ -48,12 +49,11 @@ NEWEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class OfferList:
-    """``templates``, newest first; all there are if it ``is_whole``. ``page`` is what it was made of."""
+    """``kept``: what the list was made of. ``pages``: what is made of it."""
 
     stamp: bytes
-    page: bytes
-    templates: tuple[ListedTemplate, ...]
-    is_whole: bool
+    kept: bytes
+    pages: OfferPages
 
     ASK_STAMP = pack("GETRANGE", OFFERS_KEY, 0, _STAMP - 1)
 
@@ -68,15 +68,17 @@ class OfferLists:
 
     def renewed(self) -> OfferList:
         """The list as Redis keeps it, or read. Raises ``StoreUnavailable`` when neither store answers."""
-        kept = self._pages.get(OFFERS_KEY, lambda: _read_list(self._services))
-        stamp, page = kept[:_STAMP], kept[_STAMP:]
+        found = self._pages.get(OFFERS_KEY, lambda: _read_list(self._services))
+        stamp, kept = found[:_STAMP], found[_STAMP:]
         known = self.known
-        if known is not None and known.page == page:  # read anew, and nothing has changed
-            templates, is_whole = known.templates, known.is_whole
+        if known is not None and known.kept == kept:  # read anew, and nothing has changed
+            pages = known.pages
         else:
-            templates, is_whole = list_of(page)
-        self.known = OfferList(stamp, page, templates, is_whole)
-        return self.known
+            before = () if known is None else known.pages.templates
+            templates, is_whole = list_of(kept, {each.template_id: each for each in before})
+            pages = OfferPages(templates, is_whole=is_whole)
+        self.known = renewed = OfferList(stamp, kept, pages)
+        return renewed
 
 
 def forget_offers(services: Services) -> None:

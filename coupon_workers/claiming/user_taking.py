@@ -1,8 +1,8 @@
-"""What a user has taken of templates: as their gates count it, or the database where a gate knows nothing."""
+"""What a user has taken of templates, as the database counts it where a gate knows nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,6 @@ from sqlalchemy import text
 
 from coupon_workers.claiming.listed_template import ListedTemplate
 from coupon_workers.coupons.source_sql import COUNTED
-from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import database_errors
 from coupon_workers.runtime.services import Services
 
@@ -38,20 +37,6 @@ class Taking:
     remaining: int | None
     count: int
     today: int
-
-
-def takings_from(answers: Sequence[Any], templates: Sequence[ListedTemplate]) -> list[Taking]:
-    """What the gates answered to the templates' questions, in their order. Raises ``StoreUnavailable``."""
-    if any(isinstance(answer, Exception) for answer in answers):
-        raise StoreUnavailable("Redis", "it refused to answer")
-    rest: Iterator[Any] = iter(answers)
-    return [_taking(next(rest), next(rest), next(rest) if each.counts_days else None) for each in templates]
-
-
-def _taking(gate: Any, taker: bytes | None, today: bytes | None) -> Taking:
-    generation, stock = gate
-    remaining = None if generation is None else max(0, int(stock or 0))
-    return Taking(remaining, int(taker.split()[0]) if taker else 0, int(today or 0))
 
 
 def takings_in_database(

@@ -15,7 +15,8 @@ from pydantic import SecretStr
 from sqlalchemy import event
 
 from coupon_workers.claiming import offer_list
-from coupon_workers.claiming.claim_center import ClaimCenter, Offer
+from coupon_workers.claiming.claim_center import ClaimCenter
+from coupon_workers.claiming.offer import Offer
 from coupon_workers.claiming.offer_list import forget_offers
 from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.lean_redis import lean_threads

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from flask import Response, redirect, request, url_for
 
-from coupon_workers.claiming.claim_center import Offer
 from coupon_workers.claiming.claim_request import read_claim, user_id_problem
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
+from coupon_workers.claiming.offer import Offer
 from coupon_workers.codes.exchange import Exchange, exchange_code
 from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, NotFound, TooManyTries
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
