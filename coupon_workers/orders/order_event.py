@@ -101,6 +101,8 @@ def settle_waiting(connection: Connection, now: datetime, user_id: str, order_no
 
     One that waits for another which occurred after it, by the order centre's clocks, has its turn again.
     """
+    # The order first, as by everyone: whoever has it comes to its events.
+    hold_order(connection, user_id, order_no)
     settled = False
     while _settle_each(connection, now, user_id, order_no):
         settled = True

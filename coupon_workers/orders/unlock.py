@@ -15,7 +15,7 @@ from coupon_workers.audit.record import record
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import Conflict, NotFound, Overtaken
 from coupon_workers.orders.order_desk import in_order_transaction
-from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_coupons
+from coupon_workers.orders.order_row import Row, hold_coupons, hold_order, read_coupons, read_uses
 from coupon_workers.orders.release import release_held
 from coupon_workers.runtime.services import Services
 
@@ -42,7 +42,7 @@ def unlock_coupon(
         if order_no is None:
             return
         order = hold_order(connection, user_id, order_no)
-        [coupon] = hold_coupons(connection, user_id, [coupon_id])
+        coupon = _held(connection, user_id, order, coupon_id)
         if (coupon["status"], coupon["order_no"]) != (CouponStatus.LOCKED, order_no):
             raise Overtaken  # between the look and the hold
         if order is None or order["status"] != "locked":
@@ -68,6 +68,14 @@ def _holder(connection: Connection, user_id: str, coupon_id: int) -> str | None:
     if status != CouponStatus.LOCKED:
         raise Conflict("COUPON_NOT_AVAILABLE", f"the coupon is {status}", coupon_status=status)
     return str(found[0]["order_no"])
+
+
+def _held(connection: Connection, user_id: str, order: Row | None, coupon_id: int) -> Row:
+    """The coupon, with all others of its order: held one after the other, two orders could come to wait for each
+    other."""
+    going = [use["coupon_id"] for use in read_uses(connection, order)] if order is not None else []
+    coupons = hold_coupons(connection, user_id, [*going, coupon_id])
+    return next(coupon for coupon in coupons if coupon["coupon_id"] == coupon_id)
 
 
 def _check_over(connection: Connection, order: Row, now: datetime) -> None:

@@ -21,7 +21,8 @@ _ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended('reconciliation:' |
 # Of an open finding the latest moment counts: a run as of an earlier one lists it, and leaves it as it is. One that a
 # person has ignored is not opened again as long as it differs in the same way. What differs so as of a moment before
 # its finding was repaired, or before a later run did not find it, is that finding, and news to nobody: the run may have
-# been under way beside another one, or beside a person.
+# been under way beside another one, or beside a person. A day's findings are its own: what two statements say of an
+# order is two, and what one day no longer finds ends nothing of the other's.
 _RECORD = text("""
     WITH found AS MATERIALIZED (
         -- In a store that is broken all over a reader may come upon a subject twice.
@@ -35,6 +36,7 @@ _RECORD = text("""
          CROSS JOIN LATERAL (
             SELECT finding_id FROM recon_finding f
              WHERE f.kind = :kind AND f.finding_class = d.finding_class AND f.subject = d.subject
+               AND f.business_date IS NOT DISTINCT FROM CAST(:day AS date)
                AND (f.state = 'open' OR (f.evidence = d.evidence AND CASE f.state
                     WHEN 'ignored' THEN TRUE
                     WHEN 'resolved' THEN EXISTS (

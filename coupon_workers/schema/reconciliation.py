@@ -60,8 +60,9 @@ class ReconFinding(Base):
     """One row a difference, from the run that found it first until it is repaired, ignored or gone by itself.
 
     ``subject`` names what differs, with words and numbers; the columns after it name it for programs. Of a class and
-    subject one is open at most. ``amount_minor`` is what is at stake. ``seen_as_of`` is the latest moment as of which
-    it was found, ``seen_count`` by how many runs. ``outcome`` is what the repair did, or why it was refused.
+    subject, and of orders of a business day, one is open at most. ``amount_minor`` is what is at stake. ``seen_as_of``
+    is the latest moment as of which it was found, ``seen_count`` by how many runs. ``outcome`` is what the repair did,
+    or why it was refused.
     """
 
     __tablename__ = "recon_finding"
@@ -101,7 +102,9 @@ class ReconFinding(Base):
             "kind",
             "finding_class",
             "subject",
+            "business_date",
             unique=True,
+            postgresql_nulls_not_distinct=True,
             postgresql_where=text("state = 'open'"),
         ),
         Index("ix_recon_finding_subject", "kind", "finding_class", "subject", "finding_id"),
