@@ -18,7 +18,7 @@ run: $(READY)
 	$(BIN)/coupon-workers up
 
 test: $(READY)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2
 
 bench: $(READY)
 	$(BIN)/python -m bench

@@ -1,10 +1,13 @@
-"""Servers for the tests: one set of real, embedded servers a run, an empty database and Redis for every test."""
+"""Servers for the tests: one set of real, embedded servers a worker, an empty database and Redis for every test."""
 
 from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -24,6 +27,8 @@ from coupon_workers.runtime.task import Task
 from coupon_workers.runtime.worker_number import LeasedIds
 from coupon_workers.schema.migration import upgrade
 from tests.support.empty_database import empty_database
+from tests.support.machine_turn import MachineTurn
+from tests.support.seen_facts import tell_facts
 
 # Whoever runs the tests in the background has the signal of Ctrl-C ignored, and so would every process of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -31,6 +36,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no failure: what takes how long is for the bench to say.
 hypothesis_settings.register_profile("coupon-workers", deadline=None)
 hypothesis_settings.load_profile("coupon-workers")
+
+_TURN = pytest.StashKey[MachineTurn]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The workers of a run, whose folders lie side by side, take turns at the machine."""
+    if hasattr(config, "workerinput"):
+        config.stash[_TURN] = MachineTurn(Path(config.getoption("basetemp")).parent)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # first: the time that a test waits for its turn is not its own
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test marked ``alone`` runs beside no other."""
+    turn = item.config.stash.get(_TURN, None)
+    alone = item.get_closest_marker("alone") is not None
+    with turn.taken(alone=alone) if turn else nullcontext():
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What the experiments have seen."""
+    tell_facts(terminalreporter, "fault experiments")
 
 
 class PostBox:
@@ -57,7 +84,7 @@ def logs_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServers]:
-    """PostgreSQL and two Valkeys for the whole run, in a folder of their own, not durable."""
+    """PostgreSQL and two Valkeys for the whole run of a worker, in a folder of their own, not durable."""
     with EmbeddedServers(tmp_path_factory.mktemp("servers"), durable=False) as started:
         yield started
 

@@ -1,12 +1,10 @@
-"""One installation for all experiments of a run, whole again after each, and a table of what was seen."""
+"""One installation for all experiments of a worker, whole again after each, which tell what they have seen."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -20,11 +18,10 @@ from tests.support.fault_campaign import Campaign, OpenCampaign
 from tests.support.fault_sale import OFFERS, Offer
 from tests.support.fault_system import FaultSystem
 from tests.support.history_shop import OpenShop
+from tests.support.seen_facts import note_facts
 
 REPLACED_WITHIN_S = 0.5
 """So that a short run sees many deaths: a process that dies again and again waits up to five seconds otherwise."""
-
-_seen: dict[str, Counter[str]] = {}
 
 
 @pytest.fixture(scope="session")
@@ -45,15 +42,17 @@ def system(installation: FaultSystem, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.fixture
-def open_campaign(system: FaultSystem, tmp_path: Path, request: pytest.FixtureRequest) -> OpenCampaign:
+def open_campaign(system: FaultSystem, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenCampaign]:
     """Puts templates on sale and prepares a load; what is seen of it is shown at the end of the run."""
+    campaigns: list[Campaign] = []
 
     def opened(*, seed: int, rate: float = 400.0, offers: Sequence[Offer] = OFFERS, users: int = 400) -> Campaign:
-        campaign = Campaign(system, tmp_path, seed=seed, rate=rate, offers=offers, users=users)
-        _seen[request.node.name] = campaign.facts
-        return campaign
+        campaigns.append(Campaign(system, tmp_path, seed=seed, rate=rate, offers=offers, users=users))
+        return campaigns[-1]
 
-    return opened
+    yield opened
+    for campaign in campaigns:
+        note_facts(request.node, campaign.facts)
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +66,3 @@ def engine_to_break(settings: Settings) -> Iterator[Engine]:
 def open_shop(services: Services, engine_to_break: Engine, tmp_path: Path) -> OpenShop:
     """Opens a sale of six units in that database, with everything empty."""
     return partial(open_empty_shop, services, engine_to_break, tmp_path)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What the experiments have seen."""
-    if not _seen:
-        return
-    terminalreporter.section("fault experiments")
-    for name, facts in _seen.items():
-        terminalreporter.write_line(f"{name}: {', '.join(f'{key} {value}' for key, value in facts.items())}")

@@ -94,6 +94,7 @@ def _wait_for(what: str, condition: object) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.alone
 def test_a_key_seen_before_costs_microseconds(door: Door) -> None:
     """The path of claims pays a look into a dictionary."""
     ring = KeyRing(door.engine)

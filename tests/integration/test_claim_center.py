@@ -18,6 +18,7 @@ from coupon_workers.claiming import offer_list
 from coupon_workers.claiming.claim_center import ClaimCenter
 from coupon_workers.claiming.offer import Offer
 from coupon_workers.claiming.offer_list import forget_offers
+from coupon_workers.runtime import kept_page, shared_read
 from coupon_workers.runtime.kept_page import KeptPages
 from coupon_workers.runtime.lean_redis import lean_threads
 from coupon_workers.runtime.services import Services
@@ -176,8 +177,10 @@ def list_reads(services: Services) -> Iterator[list[str]]:
     event.remove(services.engine, "before_cursor_execute", note)
 
 
-def test_readers_of_several_fronts_read_the_list_once(services: Services) -> None:
-    """And once again for each life of it, on a machine that takes so long."""
+def test_readers_of_several_fronts_read_the_list_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And once again for each life of it, on a machine that takes so long; nobody gives up waiting for another."""
+    for module in (kept_page, shared_read):
+        monkeypatch.setattr(module, "PATIENCE_S", 60.0)
     open_sale(services)
     fronts = [center_of(services) for _ in range(3)]
     began_s = time.monotonic()
@@ -205,10 +208,11 @@ def test_a_change_of_which_redis_does_not_hear_is_seen_within_a_second(services:
     sale, center = open_sale(services), center_of(services)
     center.offers_for("ann", None, limit=50, before=FIRST)
     change_template(services.engine, sale.template_id, status="paused")
-    began_s = time.monotonic()
+    asked_s = began_s = time.monotonic()
 
     while center.offers_for("ann", None, limit=50, before=FIRST).offers:
-        assert time.monotonic() - began_s < 1
+        assert asked_s - began_s < 1
+        asked_s = time.monotonic()
 
 
 def test_without_redis_the_database_tells_all_of_it(sale: Sale) -> None:

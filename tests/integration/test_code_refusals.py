@@ -66,6 +66,7 @@ def test_a_wrong_a_used_a_foreign_and_an_expired_code_are_refused_alike(desk: Co
     assert_sound(services)
 
 
+@pytest.mark.alone
 def test_no_time_tells_a_used_code_from_an_unknown_one(desk: CodeDesk, services: Services) -> None:
     """Side by side in one run: their medians are of one order."""
     codes = wrong_codes(desk, services)
