@@ -46,6 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_TURN] = MachineTurn(Path(config.getoption("basetemp")).parent)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who gives ``-n`` gets shares that keep together what belongs together; ``--dist`` is for other wishes."""
+    if config.option.dist != "load":
+        return None
+    from tests.support.worker_share import WorkerShares
+
+    return WorkerShares(config, log)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # first: the time that a test waits for its turn is not its own
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """A test marked ``alone`` runs beside no other."""
