@@ -91,7 +91,7 @@ def _copy_in(root: Path, installed: Path) -> Path | None:
 
 def _make_public_folder(folder: Path) -> None:
     if not folder.exists():
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # another start may be at it too
         folder.chmod(0o755)  # whatever the umask
 
 
@@ -112,9 +112,10 @@ def _copy(installed: Path, folder: Path) -> None:
         if (libraries := installed.parents[1] / _LIBRARIES).is_dir():
             shutil.copytree(libraries, unfinished / _LIBRARIES)
         _open_to_all(unfinished)
-        unfinished.rename(folder)  # at once, or not at all: another start may be copying too
-    except FileExistsError:
-        pass
+        unfinished.rename(folder)  # at once, or not at all
+    except OSError:
+        if not folder.is_dir():  # another start was copying too, and was faster
+            raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

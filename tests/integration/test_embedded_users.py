@@ -113,6 +113,18 @@ def test_programs_closed_to_the_other_user_are_copied_once(tmp_path: Path, monke
         shutil.rmtree(cache)
 
 
+def test_of_two_starts_that_copy_at_once_the_slower_takes_the_others_copy(tmp_path: Path) -> None:
+    """It is there when he has made his own, which goes."""
+    folder = tmp_path / "cache" / "postgres"
+    folder.parent.mkdir()
+
+    for _ in range(2):
+        binaries._copy(binaries._installed(), folder)
+
+    assert [folder] == list(folder.parent.iterdir())
+    assert (folder / binaries._PACKAGE / "pginstall" / "bin" / "postgres").is_file()
+
+
 def test_a_copy_another_user_could_have_made_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Anybody may write into a temporary folder; only a folder of root's own is trusted."""
     installed = binaries._installed()
