@@ -21,6 +21,7 @@ from web.api_description import API_DESCRIPTION
 from web.auth import scopes_of
 from web.described_example import add_examples, named
 from web.idempotent import HEADER, IDEMPOTENT_VIEW, LONGEST_KEY
+from web.late_rule import LateRule
 from web.path_template import path_template
 from web.problem import PROBLEM_TYPE
 from web.problem_code import PROBLEM_CODES, problems_of
@@ -87,6 +88,8 @@ OF_A_FORM = ("MALFORMED_FORM",)
 
 class DescribedApplication(OpenAPI):
     """A Flask application that publishes what it answers; the document is made once, at first sight."""
+
+    url_rule_class = LateRule
 
     def __init__(self, import_name: str, **options: Any) -> None:
         super().__init__(
