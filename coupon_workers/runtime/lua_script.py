@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import ClusterDownError, NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError
 
 from coupon_workers.errors import StoreUnavailable
 
@@ -18,6 +18,9 @@ Value = str | int | bytes
 
 SCRIPTS = Path(__file__).parents[2] / "lua"
 """The folder ``lua/`` stands beside the package, in a checkout as in an installation."""
+
+_REFUSALS = (OutOfMemoryError, ReadOnlyError, ClusterDownError)
+"""``ClusterDownError`` is ``MASTERDOWN`` too; a server that is loading has a ``ConnectionError``."""
 
 _PART = re.compile(r"^-- part: (\w+)$", re.MULTILINE)
 
@@ -58,8 +61,11 @@ def _read(name: str) -> str:
 
 
 def _is_refusal_of_the_server(error: redis.ResponseError) -> bool:
-    """A full memory, a failing disk, a replica or a loading server: nothing was written, and it may pass."""
-    return str(error).startswith(("OOM", "MISCONF", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "NOREPLICAS"))
+    """A full memory, a failing disk, a replica or a server without its own: nothing was written, and it may pass.
+
+    Of those that the client has a class for it cuts the first word off.
+    """
+    return isinstance(error, _REFUSALS) or str(error).startswith(("MISCONF", "NOREPLICAS"))
 
 
 @cache

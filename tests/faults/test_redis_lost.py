@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fault_campaign import Campaign, OpenCampaign
+from tests.support.fault_campaign import OpenCampaign
+from tests.support.fault_loss import broken_books, gone_claims
 from tests.support.fault_post import encode, put
 from tests.support.fault_sale import Offer
 from tests.support.fault_system import FaultSystem
 from tests.support.fault_wait import until
-from tests.support.history import Operation
 from tests.support.history_books import read_books
-from tests.support.history_stores import not_conserved
 
 RELOADED_WITHIN_S = 15.0
 """A sweep each two seconds finds what is cold; a preheat of each template follows."""
@@ -67,16 +66,6 @@ def append_only_folder(system: FaultSystem) -> Path:
     return system.folder / "data" / "redis" / "appendonlydir"
 
 
-def gone_claims(campaign: Campaign) -> list[Operation]:
-    """Answers that named a claim which the database never saw: the first of each."""
-    ends = read_books(campaign.engine, campaign.stock, campaign.template_ids).ends
-    first: dict[int, Operation] = {}
-    for operation in campaign.operations():
-        if operation.claim_id and operation.claim_id not in ends:
-            first.setdefault(operation.claim_id, operation)
-    return list(first.values())
-
-
 def test_a_redis_that_comes_back_two_seconds_older_sells_nothing_twice(
     system: FaultSystem, open_campaign: OpenCampaign
 ) -> None:
@@ -106,11 +95,6 @@ def test_a_redis_that_comes_back_two_seconds_older_sells_nothing_twice(
     assert surplus
     assert {"SOLD_OUT", "LIMIT_REACHED", "DUPLICATE"} >= {row.reason for row in surplus}
     assert set() == campaign.broken_letters().keys() - {"C"}
-
-
-def broken_books(campaign: Campaign) -> list[str]:
-    """Units that are nowhere, or in two places."""
-    return list(not_conserved(read_books(campaign.engine, campaign.stock, campaign.template_ids)))
 
 
 @pytest.mark.parametrize(("stalled_s", "seed"), [(3.0, 71), (6.0, 72)])
