@@ -180,48 +180,49 @@ def post_quote(body: QuoteBody) -> Json:
 
 @api.post("/v1/orders/<order_no>/lock", summary="Lock coupons for an order", responses={200: OrderAnswer})
 @require("orders")
-@refuses(*UNUSABLE, "LOCKED_OTHERWISE", "ALREADY_REDEEMED")
+@refuses(*UNUSABLE, "LOCKED_OTHERWISE", "ALREADY_REDEEMED", "ORDER_BROKEN")
 @idempotent
 def post_lock(path: OrderPath, body: LockBody) -> Json:
     """All or none, for `ttl_seconds`. The same order with the same coupons again re-enters its lock: the same answer.
 
     404 `COUPON_NOT_FOUND`; 409 `LOCKED_BY_ORDER` (with `order_no`), `COUPON_NOT_AVAILABLE` (with `coupon_status`),
     `EXPIRED`, `NOT_YET_VALID`, `THRESHOLD_NOT_MET` (with `shortfall`), `SCOPE_MISMATCH`, `CURRENCY_MISMATCH`,
-    `STACKING_CONFLICT`, `NOTHING_TO_DISCOUNT`, `LOCKED_OTHERWISE`, `ALREADY_REDEEMED`.
+    `STACKING_CONFLICT`, `NOTHING_TO_DISCOUNT`, `LOCKED_OTHERWISE`, `ALREADY_REDEEMED`, `ORDER_BROKEN`.
     """
     return desk.lock_order(services(), path.order_no, body, _operator())
 
 
 @api.post("/v1/orders/<order_no>/redeem", summary="Redeem the coupons of a paid order", responses={200: OrderAnswer})
 @require("orders")
-@refuses(*UNUSABLE, "ORDER_NOT_FOUND", "LOCK_EXPIRED", "ALREADY_REDEEMED", "ORDER_DIFFERS")
+@refuses(*UNUSABLE, "ORDER_NOT_FOUND", "LOCK_EXPIRED", "ALREADY_REDEEMED", "ORDER_DIFFERS", "ORDER_BROKEN")
 @idempotent
 def post_redeem(path: OrderPath, body: RedeemBody) -> Json:
     """The same payment again has the same answer. With a whole order and `coupon_nos` no lock is needed before.
 
     404 `ORDER_NOT_FOUND`; 409 `LOCK_EXPIRED` when the lock has run out and a coupon is gone, `ALREADY_REDEEMED` by
-    another payment, `ORDER_DIFFERS`; without a lock also the refusals of a lock.
+    another payment, `ORDER_DIFFERS`, `ORDER_BROKEN`; without a lock also the refusals of a lock.
     """
     return desk.redeem_order(services(), path.order_no, body, _operator())
 
 
 @api.post("/v1/orders/<order_no>/release", summary="Let the coupons of an order go", responses={200: OrderAnswer})
 @require("orders")
-@refuses("ORDER_NOT_FOUND", "ALREADY_REDEEMED")
+@refuses("ORDER_NOT_FOUND", "ALREADY_REDEEMED", "ORDER_BROKEN")
 @idempotent
 def post_release(path: OrderPath, body: ReleaseBody) -> Json:
-    """The order will not be paid. Again: the same answer. 404 `ORDER_NOT_FOUND`; 409 `ALREADY_REDEEMED`."""
+    """The order will not be paid. Again: the same answer. 404 `ORDER_NOT_FOUND`; 409 `ALREADY_REDEEMED`,
+    `ORDER_BROKEN`."""
     return desk.release_order(services(), path.order_no, body, _operator())
 
 
 @api.post("/v1/orders/<order_no>/refunds", summary="Refund an order or a part of it", responses={200: RefundAnswer})
 @require("orders")
-@refuses("ORDER_NOT_FOUND", "NOT_REDEEMED", "NOTHING_LEFT")
+@refuses("ORDER_NOT_FOUND", "NOT_REDEEMED", "NOTHING_LEFT", "ORDER_BROKEN")
 @idempotent
 def post_refund(path: OrderPath, body: RefundBody) -> Json:
     """`lines`, or `full` for all that is left. The same `refund_no` again has the same answer.
 
-    404 `ORDER_NOT_FOUND`; 409 `NOT_REDEEMED`, `NOTHING_LEFT`; 422 for a quantity above what is left.
+    404 `ORDER_NOT_FOUND`; 409 `NOT_REDEEMED`, `NOTHING_LEFT`, `ORDER_BROKEN`; 422 for a quantity above what is left.
     """
     return desk.refund_order(services(), path.order_no, body, _operator())
 
@@ -240,7 +241,7 @@ def get_order(path: OrderPath, query: OrderQuery) -> Json:
 def post_event(body: EventBody) -> Json:
     """The order centre's feed: idempotent by `event_id`, in any order of arrival; the instants at which events
     occurred decide. `state` is `applied`, `superseded` by a later event, `refused` with a `code`, or `waiting` for an
-    order or a payment that is not known yet, for a day."""
+    order or a payment that is not known yet, for a day, or for a broken order (`ORDER_BROKEN`) to be mended."""
     return desk.take_order_event(services(), body)
 
 

@@ -127,6 +127,7 @@ PROBLEM_CODES: dict[str, ProblemCode] = {
         NOT_YET_VALID="the coupon is not valid yet",
         NO_REPAIR="nothing is proposed for it: mend it by hand, then ignore it",
         NUMBER_TAKEN="its number belongs to something else that was done by hand",
+        ORDER_BROKEN="the order does not hold its coupons: reconciliation names what is broken",
         ORDER_DIFFERS="another cart or other coupons were locked for this order",
         OVER_ISSUED="there are more coupons and units set aside than may be",
         OWN_BATCH="a batch is approved by another key than the one that made it",

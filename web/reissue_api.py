@@ -89,7 +89,7 @@ def post_coupon(path: UserPath, body: ReissueBody) -> tuple[dict[str, Any], int]
     responses={200: CouponHistoryAnswer},
 )
 @require("admin")
-@refuses("COUPON_NOT_FOUND", "COUPON_NOT_AVAILABLE", "LOCK_STANDS", "LOCK_BROKEN")
+@refuses("COUPON_NOT_FOUND", "COUPON_NOT_AVAILABLE", "LOCK_STANDS", "LOCK_BROKEN", "ORDER_BROKEN")
 @idempotent
 def post_unlock(path: CouponPath, body: UnlockBody) -> dict[str, Any]:
     """The order that holds it lets go of all its coupons. Without `force` only where its lock has run out or the order

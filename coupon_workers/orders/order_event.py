@@ -8,7 +8,8 @@ The state of an order follows from the instants at which its events occurred, no
 - ``refunded`` returns what it names.
 
 An event whose order, or whose payment, is not known yet waits; the lock or payment it waits for takes it along, and
-the sweep sees to whatever came at the same moment. After ``WAITS`` it is refused. An event once applied, superseded
+the sweep sees to whatever came at the same moment. After ``WAITS`` it is refused. One whose order is broken waits until
+that is mended, and the sweep tries it. An event once applied, superseded
 or refused stays so; sent again, it is answered the same.
 """
 
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from coupon_workers.errors import Conflict, InvalidInput
+from coupon_workers.orders.broken_order import ORDER_BROKEN
 from coupon_workers.orders.order_request import EventBody, RedeemBody, RefundBody, digest
 from coupon_workers.orders.order_row import Row, hold_order, row_of, rows_of
 from coupon_workers.orders.redeem import CLOCKS_APART, redeem
@@ -134,7 +136,8 @@ def _apply_or_refuse(connection: Connection, now: datetime, order: Row | None, e
                 connection, now, order, event
             )
     except Conflict as error:
-        return Outcome("refused", error.code, str(error))
+        # A refusal is for good; what is broken gets mended.
+        return Outcome("waiting" if error.code == ORDER_BROKEN else "refused", error.code, str(error))
     except InvalidInput as error:
         return Outcome("refused", "VALIDATION_FAILED", str(error))
 

@@ -11,6 +11,7 @@ from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import CouponStatus, FlowAction
 from coupon_workers.errors import Conflict, InvalidInput, NotFound, Overtaken
 from coupon_workers.finance.ledger_sql import booked
+from coupon_workers.orders.broken_order import broken_order, check_discounts
 from coupon_workers.orders.order_change import AWAITED, OrderChange
 from coupon_workers.orders.order_request import RedeemBody, fingerprint_of
 from coupon_workers.orders.order_row import ORDER_COLUMNS, Row, hold_coupons, hold_order, read_uses
@@ -84,7 +85,7 @@ def redeem(connection: Connection, now: datetime, order_no: str, body: RedeemBod
     The same payment again has the same answer. A lock that has run out is taken again when its coupons are free.
     Raises ``InvalidInput`` for a payment in the future; ``NotFound`` ``ORDER_NOT_FOUND``; ``Conflict``
     ``ALREADY_REDEEMED`` by another payment, ``ORDER_DIFFERS`` from the one that was locked, ``LOCK_EXPIRED`` when a
-    coupon is gone; and for a direct redemption what ``place`` raises.
+    coupon is gone, ``ORDER_BROKEN``; and for a direct redemption what ``place`` raises.
     """
     paid_at = body.paid_at or now
     if paid_at > now + CLOCKS_APART:
@@ -187,7 +188,8 @@ def _redeem(connection: Connection, now: datetime, payment: _Payment, status: st
         # The statement saw the uses as they were when it began, and the order as it was when its turn had come.
         raise Overtaken
     if not len(uses) == order["moved"] > 0:
-        raise AssertionError(f"order {payment.order_no} does not hold its coupons")
+        raise broken_order(payment.order_no)
+    check_discounts(order, [use["discount_minor"] for use in uses])
     return OrderChange(order, uses, order["awaited"])
 
 

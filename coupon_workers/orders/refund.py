@@ -12,6 +12,7 @@ from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
 from coupon_workers.errors import Conflict, InvalidInput, NotFound
 from coupon_workers.finance.ledger_sql import booked
+from coupon_workers.orders.broken_order import broken_order, check_discounts
 from coupon_workers.orders.coupon_return import CouponReturn, coupon_return
 from coupon_workers.orders.discount import Allocation
 from coupon_workers.orders.order_request import RefundBody, digest
@@ -69,8 +70,9 @@ _REFUND = text(
 def refund(connection: Connection, now: datetime, order_no: str, body: RefundBody, operator: str) -> Row:
     """Return what ``body`` names: the row of ``coupon_refund``. The same refund again has the same answer.
 
-    Raises ``NotFound`` ``ORDER_NOT_FOUND``; ``Conflict`` ``NOT_REDEEMED``, ``NOTHING_LEFT``; ``InvalidInput`` for a
-    line or a quantity that is not there to return, and for a refund number that belongs to another refund.
+    Raises ``NotFound`` ``ORDER_NOT_FOUND``; ``Conflict`` ``NOT_REDEEMED``, ``NOTHING_LEFT``, ``ORDER_BROKEN``;
+    ``InvalidInput`` for a line or a quantity that is not there to return, and for a refund number that belongs to
+    another refund.
     """
     fingerprint = digest({"order_no": order_no, **body.model_dump(mode="json", exclude={"user_id", "refund_no"})})
     order = hold_order(connection, body.user_id, order_no)
@@ -92,6 +94,7 @@ def _refund(
 ) -> Row:
     uses = read_uses(connection, order)
     coupons = {row["coupon_id"]: row for row in hold_coupons(connection, body.user_id, [u["coupon_id"] for u in uses])}
+    check_discounts(order, [use["discount_minor"] for use in uses if use["coupon_id"] in coupons])
     book = _book(connection, order, uses, coupons)
     asked = None if body.full else [(line.line_id, line.quantity) for line in body.lines or ()]
     result, _ = book.refund(asked)
@@ -201,4 +204,4 @@ def _write(
     ).one()
     expected = (1, len(parts), sum(part["status"] is not None for part in parts))
     if (written.counted, written.used, written.moved) != expected:
-        raise AssertionError(f"order {order['order_no']} does not hold the coupons it has redeemed")
+        raise broken_order(order["order_no"])

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.coupons.move_sql import recorded
 from coupon_workers.coupons.transition import FlowAction
 from coupon_workers.errors import Conflict, NotFound
+from coupon_workers.orders.broken_order import broken_order
 from coupon_workers.orders.order_change import OrderChange
 from coupon_workers.orders.order_row import Row, hold_order, read_uses
 
@@ -52,7 +53,7 @@ def release(
 ) -> OrderChange:
     """Let the order's coupons go; one that has let them go already is answered as it is, and nothing is written.
 
-    Raises ``NotFound`` ``ORDER_NOT_FOUND`` and ``Conflict`` ``ALREADY_REDEEMED``.
+    Raises ``NotFound`` ``ORDER_NOT_FOUND`` and ``Conflict`` ``ALREADY_REDEEMED``, ``ORDER_BROKEN``.
     """
     order = hold_order(connection, user_id, order_no)
     if order is None:
@@ -66,7 +67,7 @@ def release(
 
 
 def release_held(connection: Connection, now: datetime, order: Row, reason: str, operator: str) -> None:
-    """Let go the coupons of a locked order that this transaction holds."""
+    """Let go the coupons of a locked order that this transaction holds. Raises ``Conflict`` ``ORDER_BROKEN``."""
     released = connection.execute(
         _ONE,
         {
@@ -79,4 +80,4 @@ def release_held(connection: Connection, now: datetime, order: Row, reason: str,
         },
     ).one()
     if not released.coupons == released.uses > 0:
-        raise AssertionError(f"order {order['order_no']} is locked, and does not hold its coupons")
+        raise broken_order(order["order_no"])

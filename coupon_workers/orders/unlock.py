@@ -34,7 +34,8 @@ def unlock_coupon(
     Without ``force`` only where the lock has run out or the order centre has closed the order. The order's payment, if
     it comes after all, locks anew what is still free, and is refused ``LOCK_EXPIRED`` otherwise. Raises ``NotFound``
     ``COUPON_NOT_FOUND``; ``Conflict`` ``COUPON_NOT_AVAILABLE`` with ``coupon_status``, ``LOCK_STANDS`` with
-    ``order_no`` and ``locked_until``, ``LOCK_BROKEN`` where the order does not know of the lock; ``StoreUnavailable``.
+    ``order_no`` and ``locked_until``, ``LOCK_BROKEN`` where the order does not know of the lock,
+    ``ORDER_BROKEN`` where it does not hold another of its coupons; ``StoreUnavailable``.
     """
 
     def work(connection: Connection, now: datetime) -> None:

@@ -15,6 +15,9 @@ from tests.support.order_shop import Json, OrderShop, refused
 MOVING = frozenset({"api_key", "idempotency"})
 """Tables that are written by being asked, whatever the answer."""
 
+BROKEN = ("ORDER_BROKEN", {"order_no": "o1"})
+"""The refusal of an order ``o1`` whose books were broken behind our back."""
+
 Books = dict[str, list[str]]
 
 
@@ -41,14 +44,3 @@ def refused_without_a_trace(shop: OrderShop, call: Callable[[], Any]) -> tuple[s
     """The refusal that ``call`` meets (see ``refused``), which has written nothing."""
     with nothing_written(shop.services):
         return refused(call)
-
-
-def fails_without_a_trace(shop: OrderShop, call: Callable[[], Any]) -> str:
-    """The words of the loud error that ``call`` ends in, having written nothing: it stands for a 500, and for a
-    person who looks into it."""
-    with nothing_written(shop.services):
-        try:
-            answer = call()
-        except AssertionError as error:
-            return str(error)
-    raise RuntimeError(f"it did not fail, but answered {answer}")

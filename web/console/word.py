@@ -120,6 +120,7 @@ REASONS = {
     "EXPIRED": N_("The coupon is valid no longer."),
     "LOCK_STANDS": N_("The order may still be paid. Unlock it all the same, if you know that it will not be."),
     "LOCK_BROKEN": N_("The order does not know of this lock. Reconciliation frees such a coupon."),
+    "ORDER_BROKEN": N_("The order does not hold its coupons. Reconciliation names what is broken."),
     "ALREADY_REPLACED": N_("Another coupon has taken its place already."),
     "REQUEST_REUSED": N_("This request has made another coupon already."),
     "SOLD_OUT": N_("Nothing is left of the template."),
