@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, Field
+from werkzeug.exceptions import MethodNotAllowed
 
 from coupon_workers.codes import code_batch_reading as reading
 from coupon_workers.codes.code_batch import CodeBatchStatus
@@ -131,8 +132,10 @@ def get_code_batch(path: CodeBatchPath) -> Json:
 )
 def get_codes(path: CodeBatchPath) -> Response:
     """A line each, once: when the last one has been taken they are deleted here. A download that broke off may be
-    begun anew. 409 `NOT_READY`, `FETCH_IN_PROGRESS`; 410 `CODES_FETCHED` with `fetched_at` and `fetched_by`,
-    `CODES_DROPPED`."""
+    begun anew. No HEAD: it would take the codes without handing them out. 409 `NOT_READY`, `FETCH_IN_PROGRESS`; 410
+    `CODES_FETCHED` with `fetched_at` and `fetched_by`, `CODES_DROPPED`."""
+    if request.method == "HEAD":  # which comes with every GET, and is sent by whoever only wants to know
+        raise MethodNotAllowed(["GET", "OPTIONS"])
     download = fetch_codes(services(), path.number, principal().key_id)
     answer = Response(download.pieces, content_type="text/csv; charset=utf-8")
     answer.headers["Content-Length"] = str(download.length)

@@ -10,6 +10,7 @@ from werkzeug.test import TestResponse
 from coupon_workers.access.api_key import create_key
 from coupon_workers.access.console_session import open_session
 from tests.support.http_shop import Shop
+from tests.support.written_rows import writes_of
 from web.console.guard import COOKIE, TOKEN_FIELD
 
 
@@ -19,13 +20,17 @@ class Visitor:
     def __init__(self, shop: Shop, *scopes: str, language: str = "en", name: str = "Zoe") -> None:
         self.key = create_key(shop.services.engine, name=name, scopes=scopes)
         self.client = shop.app.test_client()
+        self._engine = shop.services.engine
         self._headers = {"Accept-Language": language}
         token = open_session(shop.services, self.key.record.key_id)
         self.client.set_cookie(COOKIE, token, path="/console")
 
     def get(self, path: str, **headers: str) -> TestResponse:
-        """The answer to a look at a page of the console; ``path`` is without ``/console``."""
-        return self.client.get(f"/console{path}", headers=self._headers | headers)
+        """The answer to a look at a page of the console, which writes nothing; ``path`` is without ``/console``."""
+        with writes_of(self._engine) as written:
+            answer = self.client.get(f"/console{path}", headers=self._headers | headers)
+        assert [] == written
+        return answer
 
     def page(self, path: str) -> str:
         """A page that must be there, as HTML."""
