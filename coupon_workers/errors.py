@@ -96,6 +96,10 @@ class CapacityError(InvalidInput):
         super().__init__([("quantity", message)])
 
 
+class ServerTooOld(CouponWorkersError):  # noqa: N818 - it says what it is
+    """A server is of an older version than the statements it is to carry out."""
+
+
 class EmbeddedServerError(CouponWorkersError):
     """An embedded server could not be started or stopped."""
 

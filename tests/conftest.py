@@ -84,11 +84,12 @@ class PostBox:
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
     """What a command that a test runs in this process sets up for its logs ends with the test."""
-    root = logging.getLogger()
-    handlers, level, config = root.handlers[:], root.level, structlog.get_config()
+    root, pika = logging.getLogger(), logging.getLogger("pika")
+    handlers, levels, config = root.handlers[:], (root.level, pika.level), structlog.get_config()
     yield
     root.handlers[:] = handlers
-    root.setLevel(level)
+    for logger, level in zip((root, pika), levels, strict=True):
+        logger.setLevel(level)
     structlog.configure(**config)
 
 

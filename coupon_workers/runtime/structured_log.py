@@ -81,6 +81,8 @@ def configure_logs(settings: Settings, *, for_good: bool = True) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
+    # It tells every step of every connection, and an outage in six lines: whoever asked tells what failed.
+    logging.getLogger("pika").setLevel(logging.NOTSET if settings.log_level == "DEBUG" else logging.CRITICAL)
     for sentence in untold_unknown_settings():
         get_logger(__name__).warning(sentence)
 

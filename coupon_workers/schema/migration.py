@@ -8,10 +8,25 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, text
 
+from coupon_workers.errors import ServerTooOld
+
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 MIGRATION_LOCK = 0x636F7570
 """Advisory lock that lets one migration run at a time: two hosts may start together."""
+
+
+OLDEST_SERVER = 18
+"""Major version of PostgreSQL: statements use ``RETURNING old`` and ``crc32``, which came with it. On an older one the
+schema would be made all the same, claims would be settled, and jobs would fail each time they run."""
+
+
+def check_server(version: int) -> None:
+    """``version`` as ``server_version_num`` tells it. Raises ``ServerTooOld``."""
+    if version < OLDEST_SERVER * 10_000:
+        raise ServerTooOld(
+            f"PostgreSQL {OLDEST_SERVER} or later is needed, and the server has version {version // 10_000}"
+        )
 
 
 def _config(engine: Engine) -> Config:
@@ -22,7 +37,9 @@ def _config(engine: Engine) -> Config:
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Bring the database up to ``revision``; does nothing when it is there."""
+    """Bring the database up to ``revision``; does nothing when it is there. Raises ``ServerTooOld``."""
+    with engine.connect() as connection:
+        check_server(int(connection.scalar(text("SHOW server_version_num")) or 0))
     command.upgrade(_config(engine), revision)
 
 

@@ -11,11 +11,12 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 from sqlalchemy.engine import make_url
 
+from coupon_workers.errors import ServerTooOld
 from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.settings import Settings
 from coupon_workers.schema import Base
 from coupon_workers.schema.base import PARTITIONS
-from coupon_workers.schema.migration import current_revision, downgrade, upgrade
+from coupon_workers.schema.migration import check_server, current_revision, downgrade, upgrade
 
 
 @pytest.fixture
@@ -152,3 +153,12 @@ def test_a_session_speaks_utc_and_has_time_outs(engine: Engine) -> None:
 
     assert "UTC" == zone
     assert "15s" == timeout
+
+
+@pytest.mark.parametrize("version", [90_624, 160_009, 170_005])
+def test_a_server_that_does_not_know_our_statements_is_refused(version: int) -> None:
+    """With a word, before anything is made; what would be made there looks well until the jobs run."""
+    check_server(180_000)
+
+    with pytest.raises(ServerTooOld, match=rf"PostgreSQL 18 or later .* version {version // 10_000}$"):
+        check_server(version)
