@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import text
 
@@ -24,12 +25,15 @@ does no harm, as only one of two finds the cursor where it was."""
 
 AT_ONCE = 200
 
-# Batches that wait for their day or for approval may be many, and must not keep others from being looked after.
+# Batches that wait for their day, for approval or for their template may be many, and must not keep others from being
+# looked after; nor must those that run, and go on by themselves.
 _OPEN = text(
-    "SELECT batch_id, status, updated_at FROM issue_batch WHERE status IN ('staging', 'running')"
+    "SELECT batch_id, status, updated_at FROM issue_batch b WHERE status = 'staging'"
     "    OR (status = 'ready' AND (start_at IS NULL OR start_at <= :now)"
     "        AND (approved_by IS NOT NULL OR NOT needs_approval))"
-    " ORDER BY batch_id LIMIT :most"
+    "    OR (status = 'running' AND NOT EXISTS"
+    "        (SELECT FROM coupon_template t WHERE t.template_id = b.template_id AND t.status = 'paused'))"
+    " ORDER BY status = 'running', batch_id LIMIT :most"
 )
 # Nothing brings such a template back: its batches wait for somebody to cancel them, and take no turns meanwhile.
 _PAUSE_STOPPED = text(
@@ -58,16 +62,26 @@ def sweep_batches(services: Services) -> dict[str, int]:
         connection.execute(_PAUSE_STOPPED, {"now": now})
         batches = connection.execute(_OPEN, {"most": AT_ONCE, "now": now}).all()
     for batch in batches:
-        if batch.status == BatchStatus.STAGING and batch.updated_at < now - FORGOTTEN:
-            services.post.send(stage_batch(batch.batch_id))
-            done["staged"] += 1
-        elif batch.status == BatchStatus.READY:
-            done["started"] += start_batch(services, batch.batch_id) is BatchStatus.RUNNING
-        elif batch.status == BatchStatus.RUNNING:
-            done["finished"] += finish_batch(services, batch.batch_id)
-            done["woken"] += _wake_late(services, batch.batch_id)
+        try:
+            _look_after(services, batch, now, done)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            # A batch whose books contradict one another must not keep the others waiting.
+            log.exception("batch_not_swept", batch_id=batch.batch_id)
     done["counted"] = _count_stopped(services)
     return done
+
+
+def _look_after(services: Services, batch: Any, now: datetime, done: dict[str, int]) -> None:
+    if batch.status == BatchStatus.STAGING and batch.updated_at < now - FORGOTTEN:
+        services.post.send(stage_batch(batch.batch_id))
+        done["staged"] += 1
+    elif batch.status == BatchStatus.READY:
+        done["started"] += start_batch(services, batch.batch_id) is BatchStatus.RUNNING
+    elif batch.status == BatchStatus.RUNNING:
+        done["finished"] += finish_batch(services, batch.batch_id)
+        done["woken"] += _wake_late(services, batch.batch_id)
 
 
 def _wake_late(services: Services, batch_id: int) -> int:

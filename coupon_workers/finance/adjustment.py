@@ -67,9 +67,8 @@ def book_adjustment(services: Services, adjustment: Adjustment, operator: str) -
     with transaction(services.engine) as connection:
         # Whoever approves a finding of this order holds it too: both look at what is booked before they book.
         hold_order(connection, adjustment.user_id, adjustment.order_no)
-        known = _booked(connection, adjustment) is not None
-        entry = book(connection, services.clock(), adjustment, operator)
-        if not known:
+        entry, is_new = _book_once(connection, services.clock(), adjustment, operator)
+        if is_new:
             facts = asdict(adjustment) | {"coupon_id": str(adjustment.coupon_id)}
             record(connection, AuditAction.LEDGER_ADJUST, f"ledger_entry:{entry['entry_id']}", after=facts)
     log.info("adjustment_booked", reference=adjustment.reference, entry=entry["entry_id"], by=operator)
@@ -82,21 +81,31 @@ def book(connection: Connection, now: datetime, adjustment: Adjustment, operator
     Raises ``NotFound`` ``COUPON_NOT_FOUND``, also for another user's coupon; ``InvalidInput`` for a reference that
     belongs to another adjustment.
     """
+    entry, _ = _book_once(connection, now, adjustment, operator)
+    return entry
+
+
+def _book_once(
+    connection: Connection, now: datetime, adjustment: Adjustment, operator: str
+) -> tuple[Mapping[str, Any], bool]:
+    """Its row, and whether it was written by this."""
     if adjustment.amount_minor == 0:
         raise ValueError("an adjustment of nothing")
     named = asdict(adjustment) | {"now": now, "operator": operator}
     if (booked := _booked(connection, adjustment)) is not None:
-        return booked
+        return booked, False
     coupon = connection.execute(_COUPON, named).mappings().one_or_none()
     if coupon is None:
         raise NotFound("COUPON_NOT_FOUND", f"this user has no coupon {adjustment.coupon_id}")
     debit, credit = adjustment.accounts
     day = hold_open_day(connection, coupon["day"])
-    connection.execute(_BOOK, named | dict(coupon) | {"day": day, "debit_account": debit, "credit_account": credit})
+    written = connection.execute(
+        _BOOK, named | dict(coupon) | {"day": day, "debit_account": debit, "credit_account": credit}
+    )
     # Another one may have booked it meanwhile: then the INSERT has waited for it.
     booked = _booked(connection, adjustment)
     assert booked is not None
-    return booked
+    return booked, bool(written.rowcount)
 
 
 def _booked(connection: Connection, asked: Adjustment) -> Mapping[str, Any] | None:

@@ -2,7 +2,7 @@
 
 Most orders of a shop have no coupons, and each tells of its payment and its end: these events are the bulk of their
 table, and had no effect. Events of known orders are kept for good, as orders and refunds are: a repeated one must be
-answered as before, and a ``closed`` keeps its order from being locked again (API.md, Orders).
+answered as before, and a ``closed`` keeps the lock that it ended from coming back (API.md, Orders).
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ def lock(connection: Connection, now: datetime, order_no: str, body: LockBody, o
     """Lock the coupons of ``body`` for the order.
 
     The same again re-enters its own lock: the same answer, the same deadline. A lock past its deadline is let go
-    first. An order that the order centre has closed is answered as it is. Raises ``Conflict`` ``ALREADY_REDEEMED``,
-    ``LOCKED_OTHERWISE`` when the order holds a lock for another cart or other coupons, ``ORDER_BROKEN``, and what
-    ``place`` raises.
+    first. The same again of an order that the order centre has closed is answered as it is. Raises ``Conflict``
+    ``ALREADY_REDEEMED``, ``LOCKED_OTHERWISE`` when the order holds a lock for another cart or other coupons,
+    ``ORDER_BROKEN``, and what ``place`` raises.
     """
     asked = Placement(
         order_no=order_no,

@@ -15,7 +15,9 @@ from coupon_workers.finance.ledger_reading import LedgerAnswer
 from coupon_workers.runtime.services import Services
 from tests.support.closing import CLERK, ClosingShop, cart
 from tests.support.order_books import refused_without_a_trace
+from tests.support.order_race import row_held, waiting
 from tests.support.order_shop import refused
+from tests.support.workshop import eventually
 
 DAY = "2026-11-11"
 NOON = f"{DAY}T12:00+08:00"
@@ -120,6 +122,36 @@ def test_a_closed_day_is_never_booked_on(shop: ClosingShop) -> None:
     assert "2026-11-12" == booked.date
     assert [] == [each for each in check_all(shop.services, patience_s=0).breaches if each.invariant == "ledger_use"]
     assert refused(lambda: shop.close("2026-11-12"))[0] == "DAY_NOT_OVER"
+
+
+def test_whoever_adjusts_an_order_waits_for_whoever_has_it(shop: ClosingShop) -> None:
+    """Who approves a finding of it looks at what is booked, and then books: nobody comes in between."""
+    coupon = shop.buy("o1", shop.template())
+    engine = shop.services.engine
+
+    with ThreadPoolExecutor(1) as threads:
+        with row_held(engine, "SELECT 1 FROM coupon_order WHERE order_no = 'o1'"):
+            booked = threads.submit(_book, shop, _adjustment(shop, coupon))
+            assert eventually(lambda: waiting(engine) == 1)
+
+        assert 70 == booked.result().amount
+
+
+def test_an_adjustment_that_another_has_just_booked_leaves_no_row_in_the_log(shop: ClosingShop) -> None:
+    """Of an order that is not known here, at once: it is booked once, and so it is written down once."""
+    coupon = shop.issue(shop.template())
+    asked = _adjustment(shop, coupon)
+    engine = shop.services.engine
+
+    with ThreadPoolExecutor(1) as threads:
+        with engine.begin() as connection:
+            first = book(connection, shop.clock.now, asked, CLERK)
+            second = threads.submit(_book, shop, asked)
+            assert eventually(lambda: waiting(engine) == 1)
+
+        assert str(first["entry_id"]) == second.result().entry_id
+
+    assert [] == shop.rows("SELECT 1 FROM audit_log")
 
 
 def test_a_close_waits_for_an_adjustment_under_way(shop: ClosingShop) -> None:

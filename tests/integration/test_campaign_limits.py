@@ -89,6 +89,20 @@ def test_a_limit_of_the_day_holds_and_begins_anew_at_the_templates_midnight(serv
     assert_sound(next_day.services)
 
 
+def test_a_day_of_limits_is_the_templates_and_not_utcs(services: Services) -> None:
+    """Half past midnight and nine in the morning in Shanghai: one local day, and two dates of UTC."""
+    night = datetime.now(UTC).replace(hour=16, minute=30, second=0, microsecond=0)
+    open_for = {"claim_start": night - timedelta(days=3), "claim_end": night + timedelta(days=3)}
+    sale = open_sale(replace(services, clock=lambda: night), total_quantity=30, per_user_daily_limit=1, **open_for)
+    ran(plan_campaign(sale, USERS[:4]))
+    morning = replace(services, clock=lambda: night + timedelta(hours=8, minutes=30))
+
+    result = ran(plan_campaign(Sale(morning, sale.template_id, sale.gate), USERS))
+
+    assert ("done", 2, 4) == result
+    assert_sound(morning)
+
+
 def test_the_gate_counts_a_batch_towards_the_day(services: Services) -> None:
     """Who was given one today cannot claim another today."""
     sale = open_sale(services, total_quantity=30, per_user_daily_limit=1)

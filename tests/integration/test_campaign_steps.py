@@ -21,6 +21,7 @@ from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
+from coupon_workers.templates.template_desk import pause_template, resume_template
 from coupon_workers.templates.validity_batch import windows_ms
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.campaign_crash import dying_at
@@ -225,6 +226,34 @@ def test_batches_that_wait_do_not_keep_the_sweep_from_others(sale: Sale, monkeyp
         plan_campaign(sale, USERS[:1], start_at=utc_now() + LATER)
         plan_campaign(sale, USERS[:1], needs_approval=True)
     due = plan_campaign(sale, USERS)
+
+    assert 1 == due.sweep()["started"]
+
+
+def test_batches_that_stand_still_do_not_keep_the_sweep_from_others(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a template that was paused take no turns until it goes on: then they are woken."""
+    monkeypatch.setattr(batch_sweep, "AT_ONCE", 2)
+    paused, other = (open_sale(services, template_id=number, total_quantity=30) for number in (7_001, 7_002))
+    standing = [plan_campaign(paused, USERS[:1]) for _ in range(2)]
+    for campaign in standing:
+        campaign.start()
+    pause_template(services, paused.template_id)
+    due = plan_campaign(other, USERS)
+
+    started = due.sweep()["started"]
+    resume_template(services, paused.template_id)
+    woken = sweep_batches(replace(services, clock=lambda: utc_now() + FORGOTTEN))["woken"]
+
+    assert (1, 2) == (started, woken)
+
+
+def test_a_batch_that_breaks_does_not_keep_the_sweep_from_others(sale: Sale) -> None:
+    """Its books contradict one another, and a person has to look."""
+    broken, due = plan_campaign(sale, USERS), plan_campaign(sale, USERS)
+    with sale.services.engine.begin() as connection:
+        connection.execute(text("UPDATE issue_batch SET template_id = 1 WHERE batch_id = :id"), {"id": broken.batch_id})
 
     assert 1 == due.sweep()["started"]
 

@@ -114,6 +114,22 @@ def test_a_day_is_closed_when_it_is_over_in_every_zone(shop: ClosingShop) -> Non
     assert [west] == list(by_template(shop.close("2026-11-10")))
 
 
+def test_a_day_on_which_only_money_moved_has_it(shop: ClosingShop) -> None:
+    """A piece that was returned, or a correction: no coupon moves with either."""
+    returned, corrected = shop.template(), shop.template()
+    shop.at(NOON).buy("o1", returned)
+    coupon = shop.buy("o2", corrected)
+    shop.at(f"{NEXT}T12:00+08:00").refund("o1", "r1", [("2", 1)])
+    shop.adjust("a1", coupon, 70, "o2")
+
+    closed = shop.at(LATER).close(NEXT)
+
+    assert {
+        returned: ((0, 0, 0, 0), (0, 0, 667, 0, -667)),
+        corrected: ((0, 0, 0, 0), (0, 0, 0, 0, 70)),
+    } == by_template(closed)
+
+
 def test_money_of_two_currencies_is_not_added_up(shop: ClosingShop) -> None:
     """A total for each."""
     yen, yuan = shop.template(currency="JPY", amount_minor=500, threshold_minor=0), shop.template()

@@ -11,7 +11,7 @@ import pytest
 from coupon_workers.checking.report import check_all
 from coupon_workers.reconciliation.finding_reading import FindingAnswer
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
-from coupon_workers.reconciliation.money_repair import book_difference, redeem_order, refund_order
+from coupon_workers.reconciliation.money_repair import book_difference, book_missing, redeem_order, refund_order
 from coupon_workers.reconciliation.safe_repair import SafeRepair
 from coupon_workers.runtime.services import Services
 from tests.support.closing import CLERK, ClosingShop, cart
@@ -272,6 +272,7 @@ REPAIRS: dict[str, tuple[SafeRepair, str]] = {
     "redeem": (redeem_order, "locked"),
     "refund": (refund_order, "paid"),
     "book": (book_difference, "paid"),
+    "make up": (book_missing, "paid"),
 }
 
 
@@ -286,8 +287,8 @@ def test_a_repair_may_run_twice(compared: Comparison, name: str) -> None:
         shop.pay("o1")
     finding: dict[str, Any] = {
         "finding_id": 17, "user_id": "ann", "order_no": "o1", "amount_minor": 70, "currency": "CNY",
-        "finding_class": "x", "subject": "y", "coupon_id": None,
-        "evidence": {"here": {"discount": 2_000, "adjusted": 0}},
+        "finding_class": "x", "subject": "y", "coupon_id": coupon if name == "make up" else None,
+        "evidence": {"here": {"discount": 2_000, "adjusted": 0}, "net_minor": 2_000, "missing_minor": 70},
     }  # fmt: skip
 
     told = []
@@ -301,7 +302,7 @@ def test_a_repair_may_run_twice(compared: Comparison, name: str) -> None:
     assert check_all(shop.services, patience_s=0).holds
 
 
-@pytest.mark.parametrize("name", REPAIRS)
+@pytest.mark.parametrize("name", sorted(REPAIRS.keys() - {"make up"}))
 def test_an_order_that_is_unknown_is_refused(compared: Comparison, name: str) -> None:
     """Another user's likewise."""
     shop = compared.shop

@@ -156,6 +156,20 @@ def test_a_discount_that_was_given_without_a_redemption_is_found(
     ] == compared.found(DAY)
 
 
+@pytest.mark.parametrize("lines", [None, [("2", 1)]], ids=["all", "a part"])
+def test_a_return_after_the_statement_came_is_no_difference(
+    compared: Comparison, lines: list[tuple[str, int]] | None
+) -> None:
+    """It cannot be in it: the next one may have it."""
+    _bought(compared)
+    compared.at(MORNING).give(DAY, "o1,ann,paid,13000,2000,CNY")
+    compared.shop.clock.pass_by(minutes=1)
+
+    compared.shop.refund("o1", "r1", lines)
+
+    assert [] == compared.found(DAY)
+
+
 def test_a_refund_differs_beside_an_amount(compared: Comparison) -> None:
     """They have two causes: ignoring the one does not hide the other."""
     _bought(compared)

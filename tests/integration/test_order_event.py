@@ -184,6 +184,19 @@ def test_an_event_without_a_number_bears_its_own(shop: OrderShop) -> None:
     assert 667 == shop.expense()
 
 
+def test_a_payment_that_is_told_again_after_the_end_says_what_was(shop: OrderShop) -> None:
+    """By another event: the order was paid, whatever came back since."""
+    shop.lock("o1", [shop.issue(shop.template())])
+    shop.tell("e1", "o1", "paid", START, payment_no="pay-1")
+    shop.tell("e2", "o1", "closed", START + timedelta(minutes=1))
+
+    again = shop.tell("e3", "o1", "paid", START, payment_no="pay-1")
+
+    assert ("applied", None) == (again["state"], again["code"])
+    assert 0 == shop.expense()
+    assert_sound(shop.services)
+
+
 def test_an_event_and_a_call_of_one_number_are_one(shop: OrderShop) -> None:
     """Whichever is first."""
     coupon = shop.issue(shop.template())

@@ -127,6 +127,32 @@ def test_another_cart_or_other_coupons_do_not_slip_into_a_lock(shop: OrderShop) 
     assert_sound(shop.services)
 
 
+def test_at_its_deadline_a_lock_is_over(shop: OrderShop) -> None:
+    """Asked for again at that instant it is let go, and a new one."""
+    coupon = shop.issue(shop.template())
+    shop.lock("o1", [coupon])
+    shop.clock.pass_by(minutes=15)
+
+    again = shop.lock("o1", [coupon])
+
+    assert "2026-11-11T04:30:00Z" == again["locked_until"]
+    assert ["lock", "release", "lock"] == [action for action, _, _ in shop.flow(coupon)]
+    assert_sound(shop.services)
+
+
+def test_an_order_that_was_closed_holds_other_coupons_if_it_is_asked_to(shop: OrderShop) -> None:
+    """Its old lock, sent again, does not come back; another one is no repetition."""
+    old, new = shop.issue(shop.template()), shop.issue(shop.template())
+    shop.lock("o1", [old])
+    shop.tell("e1", "o1", "closed", shop.clock.now)
+
+    repeated, another = shop.lock("o1", [old])["status"], shop.lock("o1", [new])["status"]
+
+    assert ("released", "locked") == (repeated, another)
+    assert ("unused", "locked") == (shop.status(old), shop.status(new))
+    assert_sound(shop.services)
+
+
 def test_a_lock_of_a_released_order_is_a_new_one(shop: OrderShop) -> None:
     """A lock has no number of its own: one that comes again after the release holds again, until a new deadline."""
     coupon = shop.issue(shop.template())

@@ -88,6 +88,26 @@ def test_an_order_that_is_overtaken_every_time_is_told_to_come_again(
     assert_sound(shop.services)
 
 
+def test_a_first_lock_that_another_came_before_and_let_go_is_a_second_one(shop: OrderShop) -> None:
+    """When it looked there was no such order; what the other lock held is none of its coupons."""
+    template = shop.template()
+    own, others = shop.issue(template), shop.issue(template)
+    engine = shop.services.engine
+
+    with ThreadPoolExecutor(1) as threads:
+        with row_held(engine, COUPON, coupon=own):
+            future = threads.submit(shop.lock, "o1", [own])
+            assert eventually(lambda: waiting(engine) == 1)
+            shop.lock("o1", [others])
+            shop.release("o1")
+        locked = future.result()
+
+    assert [str(own)] == [use["coupon_no"] for use in locked["applied"]]
+    assert [str(own)] == [use["coupon_no"] for use in shop.read("o1")["applied"]]
+    assert ("locked", "unused") == (shop.status(own), shop.status(others))
+    assert_sound(shop.services)
+
+
 def test_a_lock_of_a_known_order_waits_for_it_and_holds_no_coupon_meanwhile(shop: OrderShop) -> None:
     """The order first, then its coupons: so no two ever wait for each other."""
     template = shop.template()

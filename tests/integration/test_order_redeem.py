@@ -174,6 +174,19 @@ def test_a_payment_after_a_release_is_not_in_time(shop: OrderShop) -> None:
     assert "redeemed" == shop.pay("o1", paid_at=START + timedelta(seconds=59))["status"]
 
 
+def test_a_payment_of_before_the_lock_is_not_in_time(shop: OrderShop) -> None:
+    """There was no lock whose word it could have."""
+    coupon = shop.issue(shop.template(), valid_to=START + timedelta(minutes=5))
+    shop.lock("o1", [coupon])
+    shop.clock.now = DEADLINE
+
+    evidence = {"coupon_no": str(coupon), "coupon_status": "expired"}
+    assert ("LOCK_EXPIRED", evidence) == refused_without_a_trace(
+        shop, lambda: shop.pay("o1", paid_at=START - timedelta(milliseconds=1))
+    )
+    assert "redeemed" == shop.pay("o1", paid_at=START)["status"]
+
+
 def test_the_same_payment_is_answered_the_same_for_good(shop: OrderShop) -> None:
     """Also after refunds, and much later; nothing is written."""
     coupon = shop.issue(shop.template())

@@ -342,6 +342,19 @@ def test_a_lock_that_was_taken_again_by_now_is_not_released(scene: Scene) -> Non
     assert set() == scene.broken()
 
 
+def test_a_lock_whose_coupon_went_elsewhere_is_not_released(scene: Scene) -> None:
+    """What became of the coupon comes first: the order would let go of what it does not hold."""
+    run_out(scene)
+    difference = scene.only()
+    scene.sql("UPDATE coupon SET status = 'revoked' WHERE order_no = 'held'")
+
+    with pytest.raises(Conflict) as refusal:
+        repair(scene.shop.services, difference)
+
+    assert "CHANGED" == refusal.value.code
+    assert [("locked",)] == scene.shop.rows("SELECT status FROM coupon_order WHERE order_no = 'held'")
+
+
 def test_a_lock_that_was_paid_by_now_is_not_released(scene: Scene) -> None:
     """The payment came first."""
     run_out(scene)
