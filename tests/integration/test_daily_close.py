@@ -130,6 +130,24 @@ def test_a_day_on_which_only_money_moved_has_it(shop: ClosingShop) -> None:
     } == by_template(closed)
 
 
+@pytest.mark.parametrize("status", ["offline", "archived"])
+def test_a_day_waits_for_coupons_that_are_out_though_nobody_claims_any_more(shop: ClosingShop, status: str) -> None:
+    """They are used and returned on days of their own zone still."""
+    west = shop.template(timezone="America/Los_Angeles", status=status)
+    shop.at(NOON).issue(west)
+    shop.template()
+
+    assert "DAY_NOT_OVER" == refused(lambda: shop.at("2026-11-12T00:01:59-08:00").close(DAY))[0]
+
+
+def test_a_run_at_the_very_instant_from_which_a_day_can_be_closed_closes_it(shop: ClosingShop) -> None:
+    """Nothing is added to it any more."""
+    shop.at(NOON).buy("o1", shop.template())
+    closable_at = datetime.fromisoformat("2026-11-12T00:02+08:00")
+
+    assert date(2026, 11, 11) == close_due_day(shop.at(LATER).services, closable_at)
+
+
 def test_money_of_two_currencies_is_not_added_up(shop: ClosingShop) -> None:
     """A total for each."""
     yen, yuan = shop.template(currency="JPY", amount_minor=500, threshold_minor=0), shop.template()

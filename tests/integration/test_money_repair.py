@@ -249,6 +249,19 @@ def test_a_booking_that_is_missing_is_made_up_for(compared: Comparison, kind: st
     assert check_all(shop.services, patience_s=0).holds
 
 
+def test_a_booking_that_somebody_has_made_up_for_is_not_made_up_for_again(compared: Comparison) -> None:
+    """A person was faster."""
+    shop = compared.shop
+    coupon = shop.buy("o1", shop.template())
+    shop.execute("DELETE FROM ledger_entry")
+    shop.clock.pass_by(minutes=1)
+    [finding] = ReconDesk(shop.services, shop.clock.now).reconcile(ReconKind.STATE)
+    shop.adjust("t1", coupon, 2_000)
+
+    assert "FINDING_OUTDATED" == refused_without_a_trace(shop, partial(compared.approve, finding))[0]
+    assert 2_000 == shop.expense()
+
+
 @pytest.mark.parametrize("there", [2_500, 2_600])
 def test_a_booking_and_a_discount_of_one_order_are_not_mended_to_and_fro(compared: Comparison, there: int) -> None:
     """What makes up for a lost booking is no other discount; what a statement corrects is no lost booking."""

@@ -137,6 +137,20 @@ def test_the_latest_word_of_the_order_centre_counts(shop: OrderShop) -> None:
     assert before_it == paid_after == ("LOCK_STANDS", {"order_no": "o1", "locked_until": until})
 
 
+def test_from_the_instant_of_the_lock_on_a_word_counts_and_at_its_deadline_none_is_needed(shop: OrderShop) -> None:
+    """Neither the closing of the same moment nor the deadline itself has to be forced."""
+    closed, overdue = shop.issue(shop.template()), shop.issue(shop.template())
+    shop.lock("o1", [closed])
+    shop.lock("o2", [overdue])
+    _heard(shop, "e1", "closed", shop.clock.now)
+
+    at_once = shop.unlock(closed, force=False)
+    shop.clock.pass_by(minutes=15)
+
+    assert {"status": "unused"} == at_once == shop.unlock(overdue, force=False)
+    assert_sound(shop.services)
+
+
 def _heard(shop: OrderShop, event: str, kind: str, at: datetime) -> None:
     """An event that waits, whatever for."""
     shop.execute(

@@ -149,6 +149,31 @@ def test_what_differs_again_in_the_same_way_waits_for_a_person(desk: ReconDesk, 
     assert approved == approve_finding(desk.services, int(second.finding_id), "another", None)
 
 
+def test_what_differs_again_in_another_way_is_repaired_again(desk: ReconDesk, sale: Sale) -> None:
+    """It has another cause, for all that is known."""
+    _drift(desk, sale, 2)
+    desk.reconcile(ReconKind.STOCK)
+    _drift(desk, sale, 1)
+
+    [second] = desk.later(hours=1).reconcile(ReconKind.STOCK)
+
+    assert (FindingState.REPAIRED, 3) == (second.state, sale.books["issued_quantity"])
+
+
+def test_a_recount_that_would_pass_the_total_is_refused(desk: ReconDesk, sale: Sale) -> None:
+    """More coupons than the total are for a person; the counter stays as it is."""
+    named = difference(template_id=sale.template_id, repair=RepairName.RECOUNT_TEMPLATE)
+    desk.record([named])
+    desk.execute("UPDATE coupon_template SET issued_quantity = 1, total_quantity = 2")
+    [finding] = desk.findings()
+
+    with pytest.raises(Conflict) as refusal:
+        repair_finding(desk.services, int(finding.finding_id), FindingState.REPAIRED, "another")
+
+    assert ("OVER_ISSUED", 3) == (refusal.value.code, refusal.value.evidence["issued"])
+    assert 1 == sale.books["issued_quantity"]
+
+
 def test_a_repair_that_is_refused_leaves_its_finding_open(desk: ReconDesk, sale: Sale) -> None:
     """With the reason, and without a change; a person who approves it is told the same."""
     lock = difference(

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.claiming.claim_batch import write_batch
+from coupon_workers.errors import Conflict
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.stock_differences import stock_differences
 from coupon_workers.runtime.services import Services
@@ -235,6 +236,18 @@ def test_a_gate_that_alone_knows_of_a_claim_is_not_rebuilt(sale: Sale) -> None:
     assert [("claim_lost", None), ("gate_stock_differs", None)] == [
         (each.finding_class, each.repair) for each in differences(sale.services)
     ]
+
+
+def test_a_rebuild_that_was_proposed_before_a_claim_was_lost_is_refused(sale: Sale) -> None:
+    """It would forget the claim, which nothing else knows of."""
+    sale.services.redis.decr(sale.keys.stock)
+    proposed = only(sale.services)
+    lose_entry(sale)
+
+    with pytest.raises(Conflict) as refusal:
+        repair(sale.services, proposed)
+
+    assert "LOST_CLAIMS" == refusal.value.code
 
 
 def test_claims_that_are_issued_and_not_acknowledged_are_no_difference(sale: Sale) -> None:
