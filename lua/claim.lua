@@ -48,8 +48,8 @@ Returns one of
   {REPLAYED, claim id, state}        the same request was accepted before; state: queued, issued or a reason
   {NOT_WARMED}
   {RATE_LIMITED, wait_ms}
-  {NOT_STARTED, start_ms}
   {ENDED}
+  {NOT_STARTED, start_ms}
   {PAUSED}
   {NOT_ELIGIBLE}                     the template is not for this channel
   {LIMIT_REACHED}
@@ -86,11 +86,11 @@ end
 local meta = redis.call('HMGET', KEYS[1], 'status', 'start_ms', 'end_ms', 'user_limit', 'daily_limit', 'channels', 'epoch',
   'pool', 'risk')
 local status = meta[1]
-if now_ms < tonumber(meta[2]) then
-  return { 'NOT_STARTED', tonumber(meta[2]) }
-end
 if now_ms >= tonumber(meta[3]) or status == 'offline' then
   return { 'ENDED' }
+end
+if now_ms < tonumber(meta[2]) then
+  return { 'NOT_STARTED', tonumber(meta[2]) }
 end
 if status ~= 'open' then
   return { 'PAUSED' }

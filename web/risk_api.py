@@ -8,6 +8,7 @@ from flask_openapi3 import APIBlueprint
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from coupon_workers.claiming.claim_request import TEXT_LENGTH
+from coupon_workers.orders.order import UserId
 from coupon_workers.risk import listing, review_desk, score
 from coupon_workers.risk.listing import ListEntry
 from coupon_workers.risk.policy import MOST_SCORE, Dimension, RuleName
@@ -25,13 +26,13 @@ from web.path_id import path_id
 from web.problem_code import refuses
 from web.query_model import QueryModel
 from web.risk_policies_api import RISK
+from web.wallet_api import UserPath, checked_user
 
 api = APIBlueprint("risk", __name__, abp_tags=[RISK])
 
 Value = Annotated[
     str, StringConstraints(strict=True, min_length=1, max_length=TEXT_LENGTH, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
-UserId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=r"^[^\s\x00-\x1f\x7f]+$")]
 
 
 class ListPath(BaseModel):
@@ -70,12 +71,6 @@ class EntryPage(BaseModel):
 
     items: list[ListEntry]
     next_cursor: str | None
-
-
-class UserPath(BaseModel):
-    """The user in the path."""
-
-    user_id: str
 
 
 class ScoreBody(BaseModel):
@@ -194,7 +189,8 @@ def delete_entry(path: ListPath, query: EntryQuery) -> Any:
 def put_score(path: UserPath, body: ScoreBody) -> Any:
     """In force at once for every template whose policy asks for scores."""
     operator = principal().key_id
-    return _json(score.put_score(services(), path.user_id, body.score, operator, expires_at=body.expires_at))
+    user_id = checked_user(path.user_id)
+    return _json(score.put_score(services(), user_id, body.score, operator, expires_at=body.expires_at))
 
 
 @api.get("/v1/risk-scores/<user:user_id>", summary="A user's risk score", responses={200: ScoreAnswer})
@@ -202,7 +198,7 @@ def put_score(path: UserPath, body: ScoreBody) -> Any:
 @refuses("SCORE_NOT_FOUND")
 def get_score(path: UserPath) -> Any:
     """The last one known, also when it has expired."""
-    return _json(score.read_score(services(), path.user_id))
+    return _json(score.read_score(services(), checked_user(path.user_id)))
 
 
 @api.post("/v1/risk-scores", summary="Ask for risk scores", responses={202: AskAnswer})

@@ -115,7 +115,8 @@ class KeyRing:
             return self._refreshing
 
     def _refresh(self) -> None:
-        asked_s, held = self._now_s(), self._known
+        with self._lock:  # a copy: keys that are first seen meanwhile are put into the dictionary itself
+            asked_s, held = self._now_s(), dict(self._known)
         try:
             live = live_principals(self._engine, {known.principal.key_id for known in held.values()})
         except StoreUnavailable:

@@ -24,6 +24,7 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import Lottery, Prize
 from coupon_workers.templates.template_row import Row
+from coupon_workers.templates.template_rule import MAX_CLAIM_WINDOW
 from coupon_workers.templates.template_store import lock_template
 
 
@@ -64,10 +65,10 @@ def create_lottery(services: Services, lottery: NewLottery, operator: str) -> No
     """Set a unit aside for each coupon to be won, store the lottery, and warm its gate.
 
     It waits for a second person where its coupons may cost more than the budget of their currency. Safe to run again: a
-    lottery of this identity is left as it stands. Raises ``InvalidInput`` for weights that do not sum to a million or a
-    time that is not within a template's; ``NotFound`` ``TEMPLATE_NOT_FOUND``; ``Conflict`` with ``template_id``:
-    ``TYPE_NOT_OFFERED``, ``TEMPLATE_NOT_ACTIVE`` with ``current_status``, ``NOT_ENOUGH_STOCK`` with ``available``;
-    ``StoreUnavailable``. Nothing is written then.
+    lottery of this identity is left as it stands. Raises ``InvalidInput`` for weights that do not sum to a million, a
+    time that is not within a template's, or one of more than ten years; ``NotFound`` ``TEMPLATE_NOT_FOUND``;
+    ``Conflict`` with ``template_id``: ``TYPE_NOT_OFFERED``, ``TEMPLATE_NOT_ACTIVE`` with ``current_status``,
+    ``NOT_ENOUGH_STOCK`` with ``available``; ``StoreUnavailable``. Nothing is written then.
     """
     with transaction(services.engine) as connection:
         now = services.clock()
@@ -90,6 +91,8 @@ def _check(lottery: NewLottery, now: datetime) -> None:
         errors.append(("end", "must lie after start"))
     elif lottery.end <= now:
         errors.append(("end", "must lie in the future"))
+    elif lottery.end - lottery.start > MAX_CLAIM_WINDOW:
+        errors.append(("end", "must not come later than ten years after start"))
     if errors:
         raise InvalidInput(errors)
 

@@ -81,7 +81,7 @@ def test_weights_sum_to_a_million(shop: Shop) -> None:
 
 
 def test_a_lottery_that_cannot_be_is_refused_precisely(shop: Shop) -> None:
-    """No stock, no such template, random amounts, a time outside of the template's."""
+    """No stock, no such template, a time outside of the template's, or longer than a gate can list the offsets of."""
     template_id = shop.desk.open(total_quantity=10)
     late = rfc3339(utc_now() + timedelta(days=4_000))
 
@@ -91,9 +91,11 @@ def test_a_lottery_that_cannot_be_is_refused_precisely(shop: Shop) -> None:
     short = refused(coupon_of(template_id, 11), 409, "NOT_ENOUGH_STOCK")
     refused(coupon_of("77"), 404, "TEMPLATE_NOT_FOUND")
     outside = refused(coupon_of(template_id), 422, "VALIDATION_FAILED", end=late)
+    endless = refused(coupon_of(template_id) | {"template_id": None}, 422, "VALIDATION_FAILED", end=late)
 
     assert (10, template_id) == (short["available"], short["template_id"])
     assert ["end"] == [error["field"] for error in outside["errors"]]
+    assert [{"field": "end", "message": "must not come later than ten years after start"}] == endless["errors"]
 
 
 def test_a_lottery_is_paused_resumed_and_ended(shop: Shop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import text
@@ -32,6 +33,18 @@ def shop(services: Services) -> Shop:
 def admin(shop: Shop) -> Caller:
     """An operator."""
     return shop.desk.admin
+
+
+@pytest.mark.parametrize("user", ["a b", "tab\there", "line\u2028break", "x" * 65, "x" * 6_000])
+@pytest.mark.parametrize("method", ["PUT", "GET"])
+def test_a_user_who_cannot_be_has_no_score(shop: Shop, admin: Caller, method: str, user: str) -> None:
+    """No claim could ever name him, and his name would not fit the index."""
+    body = {"score": 900} if method == "PUT" else None
+
+    assert ["user_id"] == admin.ask(method, f"/v1/risk-scores/{quote(user, safe='')}", body).bad_fields()
+
+    with shop.services.engine.connect() as connection:
+        assert 0 == connection.scalar(text("SELECT count(*) FROM risk_score"))
 
 
 @pytest.fixture
@@ -129,7 +142,7 @@ def test_a_score_that_is_none_is_refused(admin: Caller, body: dict[str, Any], fi
     admin.ask("GET", "/v1/risk-scores/ann").problem(404, "SCORE_NOT_FOUND")
 
 
-@pytest.mark.parametrize("user_ids", [[], ["u"] * 501, ["a b"], [""], ["x" * 65], [1], "ann", None])
+@pytest.mark.parametrize("user_ids", [[], ["u"] * 501, ["a b"], [""], ["x" * 65], [1.5], [True], "ann", None])
 def test_whoever_asks_for_scores_names_users(shop: Shop, user_ids: Any) -> None:
     """Up to 500, and each a user."""
     assert shop.front.ask("POST", "/v1/risk-scores", {"user_ids": user_ids}).bad_fields()

@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
+from threading import enumerate as enumerate_threads
 
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlalchemy.engine import make_url
 
 from coupon_workers.access import key_ring
@@ -144,6 +146,30 @@ def test_a_key_revoked_here_is_refused_at_once(door: Door) -> None:
     ring.forget(made.record.key_id)
 
     assert ring.verify(made.key) is None
+
+
+def test_a_key_first_seen_while_others_are_confirmed_is_known_from_then_on(door: Door, clock: Clock) -> None:
+    """The question was asked without it: its answer says nothing of it."""
+    ring = KeyRing(door.engine, clock)
+    old, new = (create_key(door.engine, name="n", scopes=["storefront"]).key for _ in range(2))
+    ring.verify(old)
+    clock.now_s += key_ring.FRESH_S + 0.1
+    asked, answered = Event(), Event()
+
+    def hold(*_: object) -> None:
+        if not asked.is_set():
+            asked.set()
+            answered.wait(5)
+
+    event.listen(door.engine, "after_cursor_execute", hold)
+    ring.verify(old)
+    assert asked.wait(5)
+    assert ring.verify(new) is not None
+    answered.set()
+    _wait_for("the answer is heard", lambda: "key-ring" not in {thread.name for thread in enumerate_threads()})
+    door.shut()
+
+    assert ring.verify(new) is not None
 
 
 @pytest.mark.parametrize("fault", ["shut", "hang"])

@@ -100,6 +100,17 @@ def test_a_template_that_is_not_warm_is_explained_by_its_row(
     assert expected == ClaimFront(services).claim(ANN).outcome
 
 
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_a_template_taken_offline_before_its_start_is_over(services: Services, is_warm: bool) -> None:
+    """It never opens: no start is named to come back at."""
+    start = services.clock() + timedelta(hours=5)
+    sale = open_sale(services, claim_start=start, status="offline")
+    if not is_warm:
+        services.redis.delete(sale.keys.generation)
+
+    assert Decision(ClaimOutcome.ENDED) == ClaimFront(services).claim(ANN)
+
+
 def test_a_draft_answers_when_it_would_start(services: Services) -> None:
     """As its window says now."""
     start = services.clock() + timedelta(hours=5)

@@ -8,7 +8,7 @@ from coupon_workers.claiming.outcome import ClaimOutcome, RejectionReason
 def test_outcomes_stand_in_order_of_precedence() -> None:
     """DESIGN 6, step 2; what cannot be known before something else comes after it."""
     expected = (
-        "REPLAYED TEMPLATE_NOT_FOUND NOT_WARMED RATE_LIMITED NOT_STARTED ENDED PAUSED NOT_ELIGIBLE LIMIT_REACHED"
+        "REPLAYED TEMPLATE_NOT_FOUND NOT_WARMED RATE_LIMITED ENDED NOT_STARTED PAUSED NOT_ELIGIBLE LIMIT_REACHED"
         " DAILY_LIMIT_REACHED SOLD_OUT BACKLOG_FULL RISK_REJECTED ACCEPTED"
     )
 
