@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from coupon_workers.claiming.gate_sweep import KEEP_AFTER_END
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
+from coupon_workers.claiming.turn import preheat_lock
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.lua_script import lua_script
@@ -26,6 +27,7 @@ _STILL_SWEPT = text(
     "SELECT template_id FROM coupon_template"
     " WHERE template_id = ANY(:ids) AND status <> 'archived' AND claim_end > :since"
 )
+_TURN = text("SELECT pg_try_advisory_xact_lock(:lock)")
 CHUNK = 500
 
 
@@ -56,12 +58,21 @@ def _still_swept(services: Services, chunk: list[BucketKeys]) -> set[int]:
 
 
 def _retire(services: Services, keys: BucketKeys) -> bool:
-    member = f"{keys.template_id}.{keys.bucket}"
-    try:
-        # Before the script: a preheat that comes in between lists the bucket again.
-        services.redis.srem(WARM_TEMPLATES, member)
-    except RedisError as error:
-        raise StoreUnavailable("Redis", str(error)) from error
+    """The keys first, then the list: whoever dies between leaves a bucket that is listed, and is retired again. A
+    preheat would list it anew in between: it is kept out, and one that is at work is left alone."""
+    with transaction(services.engine) as connection:
+        if not connection.scalar(_TURN, {"lock": preheat_lock(keys.template_id, keys.bucket)}):
+            return False
+        retired = _forget_keys(services, keys)
+        if retired:
+            _take_off_list(services, keys)
+    if not retired:  # claims wait in it, accepted just before the end: they are settled first
+        services.post.send(settle_claims(keys.template_id, keys.bucket))
+    return retired
+
+
+def _forget_keys(services: Services, keys: BucketKeys) -> bool:
+    """False when claims wait in the bucket: nothing is forgotten then."""
     answer = lua_script("retire_bucket")(
         services.redis,
         [
@@ -78,9 +89,11 @@ def _retire(services: Services, keys: BucketKeys) -> bool:
             keys.risk_log,
         ],
     )
-    if answer == b"RETIRED":
-        return True
-    # Claims wait in it, accepted just before the end: they are settled first.
-    services.redis.sadd(WARM_TEMPLATES, member)
-    services.post.send(settle_claims(keys.template_id, keys.bucket))
-    return False
+    return bool(answer == b"RETIRED")
+
+
+def _take_off_list(services: Services, keys: BucketKeys) -> None:
+    try:
+        services.redis.srem(WARM_TEMPLATES, f"{keys.template_id}.{keys.bucket}")
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error

@@ -23,7 +23,7 @@ from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys, bucket_of
 from coupon_workers.claiming.offer_list import forget_offers
 from coupon_workers.claiming.settlement import drain
-from coupon_workers.claiming.turn import settle_lock
+from coupon_workers.claiming.turn import preheat_lock, settle_lock
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.pools.pool_store import values_left
 from coupon_workers.risk.subject_load import load_subjects
@@ -147,7 +147,7 @@ def _settle_backlog(services: Services, keys: BucketKeys) -> None:
 
 def _take_turn(connection: Connection, template_id: int, bucket: int, wait: bool) -> bool:
     """Keep other preheats out, then settling: that takes its lock for each batch, so the second wait is short."""
-    turn = {"turn": ~settle_lock(template_id, bucket), "settling": settle_lock(template_id, bucket)}
+    turn = {"turn": preheat_lock(template_id, bucket), "settling": settle_lock(template_id, bucket)}
     if wait:
         connection.execute(text("SELECT pg_advisory_xact_lock(:turn)"), turn)
     elif not connection.scalar(text("SELECT pg_try_advisory_xact_lock(:turn)"), turn):

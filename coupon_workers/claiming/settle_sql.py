@@ -113,7 +113,7 @@ def hold_template(connection: Connection, template: Row) -> Row:
 
 
 _COUPONS_OF = (
-    "SELECT user_id, request_id, coupon_id, claim_seq, batch_no,"
+    "SELECT user_id, request_id, coupon_id, claim_seq,"
     " CAST(claimed_at AT TIME ZONE :timezone AS date) - date '1970-01-01' AS day FROM {}"
     " WHERE template_id + 0 = :template_id AND user_id = ANY(CAST(:users AS text[]))"
     f" AND {COUNTED}"

@@ -19,6 +19,12 @@ def settle_lock(template_id: int, bucket: int) -> int:
     return template_id ^ bucket
 
 
+def preheat_lock(template_id: int, bucket: int) -> int:
+    """The advisory lock that preheats of a bucket, and its retirement, take each for itself: a preheat has it before it
+    waits for ``settle_lock``."""
+    return ~settle_lock(template_id, bucket)
+
+
 def wait_for_turn(connection: Connection, template_id: int, bucket: int) -> bool:
     """Have the bucket until the transaction ends; False when others kept it for longer than ``TURN_WAIT_MS``."""
     lock = {"lock": settle_lock(template_id, bucket)}

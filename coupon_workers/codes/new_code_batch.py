@@ -31,6 +31,8 @@ _RESERVE = text(
     "UPDATE coupon_template SET reserved_quantity = reserved_quantity + :units, version = version + 1,"
     " updated_at = :now WHERE template_id = :template_id"
 )
+# Batches of a form are made one after the other: each counts those before it.
+_TURN = text("SELECT pg_advisory_xact_lock(hashtextextended('codes ' || :length || ' ' || :prefix, 0))")
 _SIBLINGS = text(
     "SELECT coalesce(sum(quantity - used_count), 0) FROM code_batch"
     " WHERE canonical_prefix = :prefix AND length = :length AND status IN ('generating', 'done')"
@@ -91,6 +93,7 @@ def _check(connection: Connection, template: Row, batch: NewCodeBatch, now: date
         message = f"must not lie after the template's end, {rfc3339(template['claim_end'])}"
         raise InvalidInput([("expires_at", message)])
     alike = {"prefix": batch.form.canonical_prefix, "length": batch.form.length}
+    connection.execute(_TURN, alike)
     allowed = max(0, batch.form.allowed - connection.execute(_SIBLINGS, alike).scalar_one())
     if batch.quantity > allowed:
         raise CapacityError(batch.form.space, int(allowed))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 
 from coupon_workers.claiming.key import BucketKeys
+from coupon_workers.errors import StoreUnavailable
 from coupon_workers.risk.policy import RiskPolicyBody
 from coupon_workers.risk.subject import AT_A_TIME, BROUGHT, Fields, field_of, flat, gates_with_risk, note, value_of
 from coupon_workers.runtime.database import transaction
@@ -53,8 +55,7 @@ def bring_missed(services: Services) -> int:
     with transaction(services.engine) as connection:
         newest = int(connection.scalar(_NEWEST) or 0)
         for keys in gates_with_risk(services):
-            stored: Any = services.redis.hget(keys.risk_list, BROUGHT)
-            brought = int(stored.split()[-1]) if stored else 0
+            brought = _brought(services, keys)
             if brought >= newest:
                 continue
             behind += 1
@@ -63,6 +64,15 @@ def bring_missed(services: Services) -> int:
                     note(services, keys, page)
             note(services, keys, flat([], newest))
     return behind
+
+
+def _brought(services: Services, keys: BucketKeys) -> int:
+    """The version that all before are at the gate with."""
+    try:
+        stored: Any = services.redis.hget(keys.risk_list, BROUGHT)
+    except RedisError as error:
+        raise StoreUnavailable("Redis", str(error)) from error
+    return int(stored.split()[-1]) if stored else 0
 
 
 def _least(policy: RiskPolicyBody) -> int:

@@ -42,8 +42,8 @@ class RelativeValidity(_Validity):
     """``days`` local days long, beginning ``start_after_days`` local days after the issue.
 
     A local day later is the same wall-clock time on the next date, whatever daylight saving does in between. With
-    ``until_end_of_day`` the coupon holds to the end of the local day in which its last instant would lie: never less
-    than without.
+    ``until_end_of_day`` the coupon holds to the end of the local day in which its end would lie: coupons of one day end
+    together, those of its first instant too.
     """
 
     mode: Literal["relative"]

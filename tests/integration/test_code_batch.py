@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -63,6 +64,18 @@ def test_codes_that_could_be_guessed_are_refused(services: Services) -> None:
     assert (23**3, 0) == (short.value.space, short.value.allowed)
     assert (23**7, 1) == (full.value.space, full.value.allowed)
     plan_codes(sale, 2, CodeForm(8, "OTHER"))
+
+
+def test_batches_made_at_once_are_no_more_codes_than_may_be_alive(services: Services) -> None:
+    """Of several templates: nothing else keeps their makers apart."""
+    form = CodeForm(8)
+    sales = [open_sale(services, template_id=number, total_quantity=1_000_000) for number in range(1, 5)]
+
+    made = at_once(*[partial(plan_codes, sale, form.allowed // 2 + 1, form) for sale in sales])
+
+    assert 3 == sum(isinstance(each, CapacityError) for each in made)
+    [(alive,)] = sales[0].rows("SELECT sum(quantity) FROM code_batch")
+    assert form.allowed // 2 + 1 == alive
 
 
 def test_the_same_batch_again_is_the_same(services: Services) -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -14,7 +13,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from coupon_workers.errors import Conflict
@@ -24,6 +22,7 @@ from coupon_workers.lottery.odds import pick
 from coupon_workers.lottery.outcome import DrawOutcome
 from coupon_workers.runtime.services import Services
 from tests.support.lottery import OPERATOR, Fair, coupon_prize, open_lottery, thanks
+from tests.support.machine import run_machine
 from tests.support.sale import Sale, assert_sound, open_sale
 
 STOCK = (2, 3, 4)
@@ -156,7 +155,4 @@ def machine(services: Services) -> Iterator[type[LotteryMachine]]:
 
 def test_the_lottery_answers_as_its_model(machine: type[LotteryMachine]) -> None:
     """Whatever is done in whatever order."""
-    checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]  # hypothesis has no type for it
-        machine, settings=settings(max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=checks)
-    )
+    run_machine(machine, examples=15, steps=30)

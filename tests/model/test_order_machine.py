@@ -14,14 +14,14 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from sqlalchemy import text
 
 from coupon_workers.checking.report import invariants
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import Base
 from tests.support.gift import at_once
+from tests.support.machine import run_machine
 from tests.support.order_caller import OrderCaller
 from tests.support.order_commands import CARTS, COMMANDS, FIRST, SWEEPS, TEMPLATES, OrderWords
 from tests.support.order_model import OrderModel
@@ -219,19 +219,5 @@ def machine(services: Services) -> type[RuleBasedStateMachine]:
 
 
 def test_orders_do_what_their_model_does(machine: type[RuleBasedStateMachine]) -> None:
-    """The same steps of any kind in every run.
-
-    A failure is told with all its steps: to find the few that matter, add ``Phase.shrink`` and wait some minutes.
-    """
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=70,
-            stateful_step_count=40,
-            deadline=None,
-            derandomize=True,
-            print_blob=True,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    """Whatever is called in whatever order, again, and at once."""
+    run_machine(machine, examples=70)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hypothesis import HealthCheck, settings, strategies
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis import strategies
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.services import Services
 from coupon_workers.wallet.wallet_front import page_to_keep
 from coupon_workers.wallet.wallet_key import wallet_key
 from coupon_workers.wallet.wallet_watch import LOOK_S, Heard
+from tests.support.machine import run_machine
 from tests.support.wallet_world import USERS, WalletWorld, cut_watches
 
 USER = strategies.sampled_from(USERS)
@@ -110,13 +111,6 @@ def test_a_wallet_shows_what_was_true_within_the_last_second(services: Services)
     world = WalletWorld(services)
     machine = type("Machine", (WalletMachine,), {"world": world})
     try:
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                max_examples=20,
-                stateful_step_count=30,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        run_machine(machine, examples=20, steps=30)
     finally:
         world.close()

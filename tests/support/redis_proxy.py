@@ -23,6 +23,7 @@ class Fault(Enum):
     LOSE_QUESTION = "the connection closed in place of carrying it out"
     HOLD_ANSWER = "carried out at once, answered when the proxy is released"
     HOLD_QUESTION = "carried out when the proxy is released"
+    NONE = "carried out and answered, as without a plan"
 
 
 class RedisProxy:

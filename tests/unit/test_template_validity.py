@@ -81,6 +81,21 @@ def test_a_relative_window_counts_days_from_the_issue(
     assert (utc(expected[0]), utc(expected[1])) == window
 
 
+@pytest.mark.parametrize("timezone", ZONES)
+def test_coupons_of_one_day_end_together_those_of_its_first_instant_too(timezone: str) -> None:
+    """A sale opens at midnight: its first claim is worth as long as the next one."""
+    midnight = end_of_day(utc("2026-11-10T12:00:00Z"), timezone)
+    issued = (
+        midnight,
+        midnight + timedelta(milliseconds=1),
+        end_of_day(midnight, timezone) - timedelta(milliseconds=1),
+    )
+
+    ends = {valid_window(relative(7, until_end_of_day=True), timezone, at)[1] for at in issued}
+
+    assert {end_of_day(midnight + timedelta(days=7, hours=2), timezone)} == ends
+
+
 def test_a_day_later_is_the_same_time_of_day_across_a_change_of_the_clock() -> None:
     """On 2026-03-29 Berlin's day has 23 hours."""
     _, valid_to = valid_window(relative(1), "Europe/Berlin", utc("2026-03-28T12:00:00+01:00"))
