@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from coupon_workers.client.caller import Caller, given
+from coupon_workers.client.caller import Caller, given, segment
 from coupon_workers.client.claim_answer import BatchItem, ClaimAnswer, ClaimBody, ClaimStatusAnswer, OfferAnswer
 
 
@@ -47,7 +47,7 @@ class Claims:
 
     def read(self, claim_id: str, *, wait_s: float = 0) -> ClaimStatusAnswer:
         """How a claim stands; with ``wait_s``, of at most 10, once it is settled if that comes in time."""
-        answer = self._caller.read(f"/v1/claims/{claim_id}", {"wait": wait_s or None}, waits_s=wait_s)
+        answer = self._caller.read(f"/v1/claims/{segment(claim_id)}", {"wait": wait_s or None}, waits_s=wait_s)
         return cast("ClaimStatusAnswer", answer)
 
     def offers(self, user_id: str, *, channel: str | None = None) -> Iterator[OfferAnswer]:

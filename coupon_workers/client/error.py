@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _MEMBERS = frozenset({"type", "title", "status", "code", "detail", "errors"})
@@ -39,13 +39,20 @@ class Problem(ClientError):  # noqa: N818 - the word of RFC 9457
         self.status = status
         self.code: str = str(body.get("code") or "")
         self.detail: str = str(body.get("detail") or "")
-        self.errors = [(error["field"], error["message"]) for error in body.get("errors") or ()]
+        self.errors = list(_pairs(body.get("errors")))
         self.evidence = {name: value for name, value in body.items() if name not in _MEMBERS}
         self.problem = dict(body)
         self.request_id = request_id
         self.retry_after_s = retry_after_s
         fields = "".join(f"; {field}: {message}" for field, message in self.errors)
         super().__init__(f"{status} {self.code}: {self.detail}{fields}")
+
+
+def _pairs(errors: Any) -> Iterator[tuple[str, str]]:
+    """A gateway's own problem may have ``errors`` of another shape: there is nothing in them for us."""
+    for error in errors if isinstance(errors, list) else ():
+        if isinstance(error, dict) and "field" in error and "message" in error:
+            yield str(error["field"]), str(error["message"])
 
 
 class InvalidRequest(Problem):

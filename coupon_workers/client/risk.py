@@ -91,11 +91,11 @@ class Risk:
 
     def approve(self, claim_id: str, *, comment: str | None = None, idempotency_key: str | None = None) -> Answer:
         """Have a held claim settled."""
-        return self._write("POST", f"/v1/risk-reviews/{claim_id}/approve", given(comment=comment), idempotency_key)
+        return self._write("POST", f"{_review(claim_id)}/approve", given(comment=comment), idempotency_key)
 
     def reject(self, claim_id: str, comment: str, *, idempotency_key: str | None = None) -> Answer:
         """Reject a held claim."""
-        return self._write("POST", f"/v1/risk-reviews/{claim_id}/reject", {"comment": comment}, idempotency_key)
+        return self._write("POST", f"{_review(claim_id)}/reject", {"comment": comment}, idempotency_key)
 
     def verdicts(
         self, *, template_id: str | None = None, user_id: str | None = None, rule: str | None = None
@@ -110,3 +110,7 @@ class Risk:
 
 def _policy(name: str) -> str:
     return f"/v1/risk-policies/{segment(name)}"
+
+
+def _review(claim_id: str) -> str:
+    return f"/v1/risk-reviews/{segment(claim_id)}"

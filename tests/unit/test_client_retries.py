@@ -186,3 +186,17 @@ def test_nothing_of_the_servers_is_imported() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert "[]" == done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "errors", [{"name": ["too long"]}, ["too long"], "too long", [{"message": "too long"}], 5, None]
+)
+def test_a_gateways_own_problem_is_a_problem_whatever_its_errors_look_like(errors: object) -> None:
+    """RFC 9457 says nothing of ``errors``; other frameworks have a mapping there."""
+    body = {"title": "Bad Request", "status": 400, "errors": errors}
+    server = Server(httpx.Response(400, headers={"Content-Type": "application/problem+json"}, content=json.dumps(body)))
+
+    with pytest.raises(Problem) as met:
+        server.client.claims.read("7")
+
+    assert (400, "", []) == (met.value.status, met.value.code, met.value.errors)
