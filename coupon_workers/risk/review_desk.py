@@ -36,6 +36,7 @@ log = get_logger(__name__)
 Row = Mapping[Any, Any]
 
 APPROVED, REJECTED, EXPIRED = "approved", "rejected", "expired"
+BUSY = "BUSY"
 
 _TEMPLATE_OF = text("SELECT template_id FROM risk_review WHERE claim_id = :claim_id")
 _HOLD = text("SELECT * FROM risk_review WHERE claim_id = :claim_id FOR UPDATE")
@@ -53,7 +54,8 @@ _NOTE = text("""
 """)
 _TOLD = text("UPDATE risk_review SET untold = NULL WHERE claim_id = :claim_id AND untold IS NOT NULL")
 _OVERDUE = text("""
-    SELECT claim_id FROM risk_review WHERE state = 'held' AND deadline_at <= :now ORDER BY deadline_at LIMIT 500
+    SELECT claim_id, template_id FROM risk_review
+     WHERE state = 'held' AND deadline_at <= :now ORDER BY deadline_at LIMIT 500
 """)
 _UNTOLD = text("SELECT * FROM risk_review WHERE untold IS NOT NULL ORDER BY claim_id LIMIT 500")
 
@@ -76,16 +78,20 @@ def reject(services: Services, claim_id: int, operator: str, comment: str) -> Ro
 def expire_reviews(services: Services) -> int:
     """Reject the claims whose deadline has passed; returns how many. Safe at any time, by any number.
 
-    Raises ``StoreUnavailable``.
+    A template that is busy is waited for once. Raises ``StoreUnavailable``.
     """
     with transaction(services.engine) as connection:
-        overdue = list(connection.scalars(_OVERDUE, {"now": services.clock()}))
+        overdue = connection.execute(_OVERDUE, {"now": services.clock()}).all()
     expired = 0
-    for claim_id in overdue:
+    busy: set[int] = set()
+    for claim_id, template_id in overdue:
+        if template_id in busy:
+            continue
         try:
             _decide(services, claim_id, EXPIRED, None, None)
             expired += 1
         except Conflict as error:
+            busy |= {template_id} if error.code == BUSY else set()
             log.info("an overdue review is left to others", claim_id=claim_id, code=error.code)
     return expired
 
@@ -125,7 +131,7 @@ def _hold(connection: Connection, claim_id: int) -> Row:
     if template_id is None:
         raise NotFound("REVIEW_NOT_FOUND", f"no claim {claim_id} was held for review")
     if not wait_for_turn(connection, template_id, 0):
-        raise Conflict("BUSY", "the template is being rebuilt or given away: try again")
+        raise Conflict(BUSY, "the template is being rebuilt or given away: try again")
     return connection.execute(_HOLD, {"claim_id": claim_id}).mappings().one()
 
 

@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
+from coupon_workers.claiming import turn
 from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.claim_status import claim_status
 from coupon_workers.claiming.front import ClaimFront
@@ -305,6 +307,29 @@ def test_held_units_are_not_given_to_others(services: Services) -> None:
 
     assert [ClaimOutcome.ACCEPTED, ClaimOutcome.SOLD_OUT] == got
     assert {"ann", "bob"} == set(sale.coupons().values())
+    assert_agreed(services)
+
+
+def test_a_busy_template_is_waited_for_once_however_many_reviews_are_overdue(
+    services: Services, sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweep has other templates to look after; the next one ends what this one left."""
+    for user in ("ann", "bob", "cat"):
+        held(sale, user)
+    overdue, waits = later(services, hours=25), []
+    monkeypatch.setattr(turn, "TURN_WAIT_MS", 50)
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        waits.extend([statement] * statement.startswith("SET LOCAL lock_timeout = 50"))
+
+    with services.engine.begin() as connection:
+        assert turn.wait_for_turn(connection, sale.template_id, 0)
+        event.listen(services.engine, "before_cursor_execute", note)
+        left = review_desk.expire_reviews(overdue)
+        event.remove(services.engine, "before_cursor_execute", note)
+
+    assert (0, 1) == (left, len(waits))
+    assert 3 == review_desk.expire_reviews(overdue)
     assert_agreed(services)
 
 

@@ -27,9 +27,11 @@ def script_of(client: redis.Redis, body: RiskPolicyBody, **meta: Any) -> ClaimSc
     return made
 
 
-def test_a_refusal_takes_nothing_and_counts_for_the_rule_that_refused(redis_client: redis.Redis) -> None:
-    """It makes no key but the log's: what it counts by is there already."""
-    script = script_of(redis_client, policy(rule("burst", threshold=1), rule("net", dimension="ip")))
+@pytest.mark.parametrize("pool", ["", "1"])
+def test_a_refusal_takes_nothing_and_counts_for_the_rule_that_refused(redis_client: redis.Redis, pool: str) -> None:
+    """It makes no key but the log's: what it counts by is there already. A value it was weighed by goes back."""
+    script = script_of(redis_client, policy(rule("burst", threshold=1), rule("net", dimension="ip")), pool=pool)
+    redis_client.rpush(script.keys.pool, 5, 7, 9)
     script.claim("ann", device_id="d1", ip="i1")
     before = dump(redis_client)
 

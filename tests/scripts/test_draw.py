@@ -101,6 +101,18 @@ def test_a_refusal_writes_nothing(redis_client: redis.Redis, name: str) -> None:
     assert before == dump(redis_client)
 
 
+def test_the_time_of_a_lottery_is_half_open(redis_client: redis.Redis) -> None:
+    """From its first millisecond on, and not at its end."""
+    warm(redis_client, start_ms=NOW_MS, end_ms=NOW_MS + 2)
+
+    outcomes = [
+        draw(redis_client, request=f"r{moment}", draw_id=moment + 2, now_ms=NOW_MS + moment)[0]
+        for moment in range(-1, 3)
+    ]
+
+    assert ["NOT_STARTED", "DRAWN", "DRAWN", "ENDED"] == outcomes
+
+
 def test_a_cold_lottery_says_so_and_a_hasty_user_waits(redis_client: redis.Redis) -> None:
     """Before anything else is looked at."""
     cold = draw(redis_client)
