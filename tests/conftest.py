@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
@@ -79,6 +80,13 @@ class PostBox:
     def send(self, task: Task) -> None:
         """Keep the task."""
         self.sent.append(task)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where Python is told to keep nothing that it compiled, each of our hundreds of processes would compile anew."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(tmp_path_factory.getbasetemp().parent / "compiled")
 
 
 @pytest.fixture(autouse=True)

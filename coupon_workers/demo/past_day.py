@@ -1,7 +1,7 @@
 """Yesterday, as if the shop had been open: coupons that were used, a statement that differs, a closed day.
 
-What happened yesterday cannot be had over HTTP today. The coupons are claimed like all others and made a day older, and
-their orders are paid by the core's own calls on yesterday's clock; statement, comparison and close are asked over HTTP.
+What happened yesterday cannot be had over HTTP today. The coupons are claimed like all others and made older, and their
+orders are paid by the core's own calls on yesterday's clock; statement, comparison and close are asked over HTTP.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -30,24 +30,35 @@ HEADER = "order_no,user_id,status,paid_amount,discount_amount,currency"
 
 _AGED = (
     text("""
-        UPDATE coupon SET valid_from = valid_from - interval '1 day', claimed_at = claimed_at - interval '1 day',
-                          issued_at = issued_at - interval '1 day', updated_at = updated_at - interval '1 day'
+        UPDATE coupon SET valid_from = valid_from - CAST(:older AS interval),
+                          claimed_at = claimed_at - CAST(:older AS interval),
+                          issued_at = issued_at - CAST(:older AS interval),
+                          updated_at = updated_at - CAST(:older AS interval)
          WHERE coupon_id = ANY(CAST(:coupon_ids AS bigint[]))
     """),
     text("""
-        UPDATE coupon_flow SET at = at - interval '1 day' WHERE coupon_id = ANY(CAST(:coupon_ids AS bigint[]))
+        UPDATE coupon_flow SET at = at - CAST(:older AS interval)
+         WHERE coupon_id = ANY(CAST(:coupon_ids AS bigint[]))
     """),
 )
 
 
-def spend_yesterday(stage: Stage, coupons: Sequence[tuple[str, int]], at: datetime) -> list[str]:
-    """Make the coupons (user and number) a day older and use each on an order of ``at``, a day ago; some are returned.
+def noon_yesterday(now: datetime) -> datetime:
+    """Of the business day: an order near midnight might be on another day's statement, which would be waited for."""
+    there = now.astimezone(ZoneInfo(TIMEZONE))
+    return datetime.combine(there.date() - timedelta(days=1), time(12), there.tzinfo).astimezone(UTC)
+
+
+def spend_yesterday(stage: Stage, coupons: Sequence[tuple[str, int]], now: datetime, at: datetime) -> list[str]:
+    """Make the coupons (user and number), claimed just before ``now``, so much older that each is used on an order of
+    ``at``; some are returned.
 
     Returns the lines of the order centre's statement. Raises ``StoreUnavailable``.
     """
     with transaction(stage.services.engine) as connection:
         for statement in _AGED:
-            connection.execute(statement, {"coupon_ids": [coupon_id for _, coupon_id in coupons]})
+            aged = {"coupon_ids": [coupon_id for _, coupon_id in coupons], "older": now - at}
+            connection.execute(statement, aged)
     return [_order(stage, number, coupon, at) for number, coupon in enumerate(coupons)]
 
 

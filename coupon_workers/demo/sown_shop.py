@@ -11,7 +11,7 @@ from coupon_workers.demo.code_story import CodeStory
 from coupon_workers.demo.full_demo import Story
 from coupon_workers.demo.guarded_story import GuardedStory
 from coupon_workers.demo.lottery_story import LotteryStory
-from coupon_workers.demo.past_day import close_yesterday, spend_yesterday
+from coupon_workers.demo.past_day import close_yesterday, noon_yesterday, spend_yesterday
 from coupon_workers.demo.pool_story import PoolStory
 from coupon_workers.demo.stage import Stage
 from coupon_workers.demo.traffic import Traffic
@@ -95,8 +95,9 @@ def _quiet(stage: Stage, terms: dict[str, Any]) -> None:
 
 def _past(stage: Stage, template_id: str) -> date:
     coupons = free_coupons(stage.services, [int(template_id)])
-    at = utc_now() - timedelta(days=1)  # when the coupons had just been claimed
-    return close_yesterday(stage, spend_yesterday(stage, coupons[:PAST_ORDERS], at), at)
+    now = utc_now()  # the coupons have just been claimed
+    at = noon_yesterday(now)
+    return close_yesterday(stage, spend_yesterday(stage, coupons[:PAST_ORDERS], now, at), at)
 
 
 def _hold_orders(stage: Stage, template_id: str) -> None:
