@@ -3,50 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from coupon_workers.errors import Conflict, NotFound
-from coupon_workers.notify import delivery, webhook_channel
+from coupon_workers.errors import NotFound
+from coupon_workers.notify import delivery
 from coupon_workers.notify.backoff import WAITS
 from coupon_workers.notify.delivery_lease import Taken
 from coupon_workers.notify.delivery_log import list_deliveries, replay_delivery
-from coupon_workers.notify.webhook import NewWebhook, end_webhook, list_webhooks
-from coupon_workers.runtime.services import Services
+from coupon_workers.notify.webhook import NewWebhook, end_webhook
 from coupon_workers.runtime.task import deliver_messages
 from tests.conftest import PostBox
 from tests.support.crash import Crash
 from tests.support.notify_bureau import Bureau
-from tests.support.notify_certificate import server_context, write_certificate
 from tests.support.notify_receiver import Receiver
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """An endpoint that takes everything."""
-    with Receiver().serving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def bureau(services: Services) -> Bureau:
-    """A bureau that reaches this machine."""
-    return Bureau(services)
-
-
-@pytest.fixture
-def webhook(bureau: Bureau, receiver: Receiver) -> NewWebhook:
-    """The receiver's webhook, for all events."""
-    return bureau.webhook(receiver.url)
-
-
-def _routed(bureau: Bureau, *coupons: int) -> None:
-    for coupon in coupons:
-        bureau.tell(coupon)
-    bureau.relay()
 
 
 def _coupons(receiver: Receiver) -> list[str]:
@@ -56,7 +27,7 @@ def _coupons(receiver: Receiver) -> list[str]:
 def test_a_message_is_signed_and_says_what_happened(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
     """Standard Webhooks: its own library accepts it, with the right secret only."""
     template_id = bureau.template()
-    _routed(bureau, 2**62)
+    bureau.route(2**62)
 
     assert 1 == bureau.deliver(webhook)
 
@@ -91,7 +62,7 @@ def test_an_endpoint_that_fails_is_asked_again_by_the_schedule(
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook
 ) -> None:
     """Five seconds, five minutes, half an hour; always under the same id, and every attempt is in the log."""
-    _routed(bureau, 1)
+    bureau.route(1)
     receiver.answers = [500, 400, 302]
 
     tried = [bureau.deliver(webhook)]
@@ -113,7 +84,7 @@ def test_after_the_last_attempt_it_is_dead_and_can_be_replayed(
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook, post: PostBox
 ) -> None:
     """With the same id, and the whole schedule before it again."""
-    _routed(bureau, 1)
+    bureau.route(1)
     receiver.answers = [404] * (len(WAITS) + 1)
     for wait in WAITS:
         assert 1 == bureau.deliver(webhook)
@@ -138,7 +109,7 @@ def test_after_the_last_attempt_it_is_dead_and_can_be_replayed(
 
 def test_what_was_delivered_can_be_replayed_too(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
     """A receiver that lost its data asks for it."""
-    _routed(bureau, 1)
+    bureau.route(1)
     bureau.deliver(webhook)
     [done] = list_deliveries(bureau.services, webhook.record.webhook_id, limit=9, state="delivered")
 
@@ -185,7 +156,7 @@ def test_a_worker_killed_between_the_sending_and_the_writing_sends_again_under_t
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once its lease has run out, not before."""
-    _routed(bureau, 1)
+    bureau.route(1)
 
     def die(point: str) -> None:
         if point == "deliver.after_send":
@@ -208,7 +179,7 @@ def test_a_worker_whose_lease_ran_out_writes_nothing_over_the_next_ones(
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook
 ) -> None:
     """The fence: it was so slow that another took its message, which failed; the first one's word comes too late."""
-    _routed(bureau, 1)
+    bureau.route(1)
     receiver.may_answer.clear()
     slow = threading.Thread(target=bureau.deliver, args=(webhook,))
     slow.start()
@@ -252,73 +223,11 @@ def _is_of(body: dict[str, dict[str, str]], coupon: int) -> bool:
     return body["data"]["coupon_no"] == str(coupon)
 
 
-def test_an_endpoint_that_is_gone_is_told_nothing_any_more(
-    bureau: Bureau, receiver: Receiver, webhook: NewWebhook
-) -> None:
-    """410 ends the webhook; what was on its way is discarded, and nothing can be replayed."""
-    _routed(bureau, 1, 2)
-    receiver.answers = [410]
-
-    bureau.deliver(webhook)
-    _routed(bureau, 3)
-
-    [record] = list_webhooks(bureau.services, limit=9)
-    assert ("the endpoint answered 410 Gone", 1) == (record.disabled_reason, len(receiver.received))
-    assert [(1, "discarded", 1), (2, "discarded", 0)] == bureau.states()
-    [_, first] = list_deliveries(bureau.services, record.webhook_id, limit=9)
-    with pytest.raises(Conflict, match="ended"):
-        replay_delivery(bureau.services, record.webhook_id, first.delivery_id)
-
-
-def test_a_redirect_is_not_followed(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
-    """Wherever it leads; it counts as a failure."""
-    with Receiver().serving() as other:
-        receiver.answers, receiver.location = [307], other.url
-        _routed(bureau, 1)
-
-        bureau.deliver(webhook)
-
-        assert [] == other.received
-    assert ([(1, "pending", 1)], ["the endpoint answered 307"]) == (bureau.states(), bureau.errors())
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
-def test_an_address_that_is_not_public_is_not_connected_to(services: Services, receiver: Receiver, host: str) -> None:
-    """Whatever was checked when the webhook was made: a name may lead elsewhere since (DNS rebinding)."""
-    bureau = Bureau(services)
-    webhook = bureau.webhook(receiver.url.replace("127.0.0.1", host))
-    _routed(bureau, 1)
-    strict = Bureau(services, webhook_private=False)
-
-    strict.deliver(webhook)
-
-    assert ([], [(1, "pending", 1)]) == (receiver.received, bureau.states())
-    assert "not public" in str(bureau.errors()[0])
-
-
-def test_an_endpoint_that_cannot_be_reached_is_left_alone_for_a_while(bureau: Bureau, receiver: Receiver) -> None:
-    """One attempt, not one for each message; longer each time; then everything goes at once."""
-    dead = bureau.webhook("http://127.0.0.1:1/")
-    _routed(bureau, *range(1, 6))
-
-    tried = [bureau.deliver(dead), bureau.deliver(dead)]
-    bureau.move(seconds=2)
-    tried += [bureau.deliver(dead), bureau.deliver(dead)]
-
-    assert [1, 0, 1, 0] == tried
-    assert [(2,)] == bureau.rows("SELECT failures FROM delivery_pause")
-    bureau.run("UPDATE webhook SET url = :url", url=receiver.url)
-    bureau.move(minutes=6)
-    bureau.deliver(dead)
-    assert 5 == len(receiver.received)
-    assert [] == bureau.rows("SELECT 1 FROM delivery_pause")
-
-
 def test_a_turn_has_several_lanes_once_there_is_much_to_send(
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook
 ) -> None:
     """Four messages are on their way at once, each in a lane, and what one lane sends no other does."""
-    _routed(bureau, *range(1, 61))
+    bureau.route(*range(1, 61))
     receiver.may_answer.clear()
     sent: list[int] = []
     turn = threading.Thread(target=lambda: sent.append(bureau.deliver(webhook, turn_s=60)))
@@ -333,89 +242,9 @@ def test_a_turn_has_several_lanes_once_there_is_much_to_send(
     assert sorted(map(str, range(1, 61))) == sorted(_coupons(receiver))
 
 
-def test_lanes_that_fail_together_count_as_one_failure(bureau: Bureau) -> None:
-    """The first to notice ends the turn for all, and the pause is a short one."""
-    dead = bureau.webhook("http://127.0.0.1:1/")
-    _routed(bureau, *range(1, 61))
-
-    assert 1 <= bureau.deliver(dead) <= delivery.LANES
-
-    assert [(1,)] == bureau.rows("SELECT failures FROM delivery_pause")
-    assert [(0,)] == bureau.rows("SELECT count(*) FROM delivery WHERE leased_until IS NOT NULL")
-
-
-@pytest.fixture
-def trusting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
-    """Says whether this machine trusts the tests' certificate."""
-
-    def trust(yes: bool) -> None:
-        webhook_channel._trust.cache_clear()
-        if yes:
-            monkeypatch.setenv("SSL_CERT_FILE", str(write_certificate(tmp_path)))
-
-    yield trust
-    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    webhook_channel._trust.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("host", "trusted", "delivered"),
-    [("localhost", True, True), ("localhost", False, False), ("127.0.0.1", True, False)],
-)
-def test_certificates_are_verified_against_the_name(
-    bureau: Bureau, tmp_path: Path, trusting: Callable[[bool], None], host: str, trusted: bool, delivered: bool
-) -> None:
-    """Although it is an address that is connected to; an unknown authority or another name is no endpoint."""
-    trusting(trusted)
-    with Receiver(server_context(tmp_path)).serving() as secure:
-        webhook = bureau.webhook(secure.url.replace("127.0.0.1", host))
-        _routed(bureau, 1)
-
-        bureau.deliver(webhook)
-
-        assert delivered == bool(secure.received)
-    assert delivered or "CERTIFICATE_VERIFY_FAILED" in str(bureau.errors()[0])
-
-
-def test_a_slow_endpoint_is_not_waited_for_long(
-    bureau: Bureau, receiver: Receiver, webhook: NewWebhook, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole exchange has a deadline, and the other endpoint gets its message meanwhile."""
-    monkeypatch.setattr(webhook_channel, "SEND_S", 0.3)
-    with Receiver().serving() as other:
-        quick = bureau.webhook(other.url)
-        _routed(bureau, 1, 2)
-        receiver.may_answer.clear()
-        slow = threading.Thread(target=bureau.deliver, args=(webhook,))
-        slow.start()
-        receiver.next_arrival()
-
-        bureau.deliver(quick)
-        slow.join()
-
-        assert 2 == len(other.received)
-    assert 1 == len(receiver.received)
-    assert {("pending", 1), ("pending", 0)} == {
-        (row[0], row[1])
-        for row in bureau.rows(
-            "SELECT state, attempts FROM delivery WHERE webhook_id = :id", id=webhook.record.webhook_id
-        )
-    }
-
-
-def test_an_endless_answer_is_not_read_to_its_end(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
-    """The status is all that counts."""
-    receiver.content = b"x" * 3_000_000
-    _routed(bureau, 1, 2)
-
-    bureau.deliver(webhook)
-
-    assert [(1, "delivered", 1), (2, "delivered", 1)] == bureau.states()
-
-
 def test_a_turn_ends_though_more_is_due(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
     """What is left is in nobody's hand."""
-    _routed(bureau, *range(1, 15))
+    bureau.route(*range(1, 15))
 
     assert 0 == bureau.deliver(webhook, turn_s=0)
 
@@ -427,7 +256,7 @@ def test_a_fault_of_ours_is_retried_and_holds_nothing_up(
     bureau: Bureau, receiver: Receiver, webhook: NewWebhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message that cannot even be written down as JSON."""
-    _routed(bureau, 1, 2)
+    bureau.route(1, 2)
     real = delivery._message
 
     def broken(taken: Taken, letter: object) -> object:
@@ -444,7 +273,7 @@ def test_a_fault_of_ours_is_retried_and_holds_nothing_up(
 
 def test_an_ended_webhook_discards_what_was_on_its_way(bureau: Bureau, receiver: Receiver, webhook: NewWebhook) -> None:
     """And its queue's messages do nothing."""
-    _routed(bureau, 1)
+    bureau.route(1)
 
     end_webhook(bureau.services, webhook.record.webhook_id, "deleted")
 
@@ -455,7 +284,7 @@ def test_an_ended_webhook_discards_what_was_on_its_way(bureau: Bureau, receiver:
 def test_what_does_not_exist_is_not_found(bureau: Bureau, webhook: NewWebhook) -> None:
     """Another webhook's delivery neither."""
     other = bureau.webhook("http://127.0.0.1:1/", "coupon.revoked")
-    _routed(bureau, 1)
+    bureau.route(1)
     [delivery] = list_deliveries(bureau.services, webhook.record.webhook_id, limit=9)
 
     with pytest.raises(NotFound, match="no such webhook"):

@@ -66,6 +66,12 @@ class Bureau:
         """A turn of the relay."""
         return relay_outbox(self.services, **options)
 
+    def route(self, *coupons: int) -> None:
+        """An event of each of these coupons, passed on."""
+        for coupon in coupons:
+            self.tell(coupon)
+        self.relay()
+
     def deliver(self, to: NewWebhook | str, **options: Any) -> int:
         """A turn of a target."""
         return deliver(self.services, to if isinstance(to, str) else webhook_target(to.record.webhook_id), **options)
