@@ -63,10 +63,8 @@ def test_a_template_is_made_step_by_step_and_published(shop: Shop, reader: Reade
     reader.confirm()
 
     expect(page.get_by_role("status")).to_have_text("Published.")
-    expect(page.locator("h1 .badge")).to_have_text("scheduled")
-    assert ["scheduled"] == [
-        template["status"] for template in shop.desk.admin.ask("GET", "/v1/templates").ok()["items"]
-    ]
+    expect(page.locator("h1 .badge")).to_have_text("active")
+    assert ["active"] == [template["status"] for template in shop.desk.admin.ask("GET", "/v1/templates").ok()["items"]]
     assert [] == reader.complaints
 
 
@@ -140,6 +138,38 @@ def test_the_language_is_switched_and_stays(reader: Reader) -> None:
 
     expect(page.get_by_role("heading", level=1)).to_have_text("审批")
     assert [] == reader.complaints
+
+
+def test_a_second_of_a_chart_is_read_by_pointing_at_it(shop: Shop, reader: Reader) -> None:
+    """With its moment, in words; away from the chart nothing is told."""
+    page = reader.open(f"/live/{shop.desk.open(total_quantity=100)}")
+    readout = page.locator("#stock .readout")
+    expect(page.locator("#stock .line")).to_have_count(1)
+    expect(readout).to_have_count(0)
+
+    page.locator("#stock svg").hover(position={"x": 300, "y": 60})
+    expect(readout).to_have_text(re.compile(r"^\d\d:\d\d:\d\d · left 100$"))
+    reader.shoot("story-live-readout")
+    page.mouse.move(1, 1)
+
+    expect(readout).to_have_count(0)
+    assert [] == reader.complaints
+
+
+def test_a_picture_that_nobody_answers_says_since_when(shop: Shop, reader: Reader) -> None:
+    """And looks it; answered again, it goes on as if nothing had been."""
+    page = reader.open(f"/live/{shop.desk.open(total_quantity=100)}")
+    expect(page.locator("[data-is='left']")).to_have_text("100")
+    alert, stale = page.locator("#trouble"), page.locator("main.stale")
+
+    page.route("**/console/data/**", lambda route: route.abort())
+    expect(alert).to_have_text(re.compile(r"No answer\. Asking again… \(\d\d:\d\d:\d\d\)"))
+    expect(stale).to_have_count(1)
+    reader.shoot("story-live-lost")
+    page.unroute("**/console/data/**")
+
+    expect(alert).to_be_hidden()
+    expect(stale).to_have_count(0)
 
 
 def test_everything_but_the_charts_works_without_a_script(shop: Shop, new_reader: NewReader) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -41,9 +42,36 @@ def test_a_side_that_is_missing_is_dashes(shop: Shop, zoe: Visitor) -> None:
 
     page = zoe.page(f"/findings/{found.finding_id}")
 
-    assert "To be paid</th><td>17,500</td><td>—</td>" in page
+    assert "To be paid</th><td>17,500 in minor units</td><td>—</td>" in page
     assert "Status</th><td>partly refunded</td><td>—</td>" in page
     assert "{&#34;" not in page and "payable" not in page
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        ({"discount": 2_000}, None, "<td>CN¥20.00</td><td>—</td>"),
+        (None, {"discount": 1_900}, "<td>—</td><td>CN¥19.00</td>"),
+        (
+            {"discount": 2_000, "currency": "CNY"},
+            {"discount": 1_900, "currency": "JPY"},
+            "<td>CN¥20.00</td><td>¥1,900</td>",
+        ),
+        ({"discount": 2_000, "currency": "CNY"}, {"paid": 17_500}, "<td>CN¥20.00</td><td>—</td>"),
+    ],
+)
+def test_money_stands_beside_a_side_that_is_missing(
+    shop: Shop, zoe: Visitor, here: dict[str, Any] | None, there: dict[str, Any] | None, told: str
+) -> None:
+    """In the finding's currency, or in that which its side names; what is not there is a dash, never a nought."""
+    evidence = {"here": here, "there": there}
+    found = difference("order o1 of ann", "currency_differs", evidence=evidence, currency="CNY", amount_minor=0)
+    ReconDesk(shop.services).record([found])
+    [finding] = read_findings(shop.services, limit=1)
+
+    page = zoe.page(f"/findings/{finding.finding_id}")
+
+    assert f'<th scope="row">Discount</th>{told}' in page
 
 
 def test_what_a_repair_did_is_told_in_words(shop: Shop, zoe: Visitor) -> None:

@@ -42,12 +42,15 @@ class Compared(NamedTuple):
 
 
 def sides_of(evidence: Mapping[str, Any], currency: str | None) -> list[Compared]:
-    """Every fact of both sides; of a side that is not there dashes. Empty for evidence without sides."""
+    """Every fact of both sides; of a side that is not there dashes. Empty for evidence without sides. A side that names
+    its currency has its money in that one."""
     here, there = (evidence.get(side) or {} for side in (HERE, THERE))
     if not (isinstance(here, dict) and isinstance(there, dict)):
         return []
     return [
-        Compared(_label(name), *(_value(name, side.get(name), currency) for side in (here, there)))
+        Compared(
+            _label(name), *(_value(name, side.get(name), side.get("currency") or currency) for side in (here, there))
+        )
         for name in dict.fromkeys([*here, *there])
     ]
 
@@ -67,8 +70,9 @@ def _value(name: str, value: Any, currency: str | None) -> str:
     if isinstance(value, bool):
         return yes_no(value)
     if isinstance(value, int):
-        is_money = name in AMOUNTS or name.endswith("_minor")
-        return money(value, currency) if is_money and currency else number(value)
+        if name not in AMOUNTS and not name.endswith("_minor"):
+            return number(value)
+        return money(value, currency) if currency else gettext("%s in minor units") % number(value)
     if isinstance(value, str):
         return value if name in NUMBERS else _text(value)
     if isinstance(value, dict):

@@ -65,13 +65,25 @@ def time(instant: datetime | str | None, zone: str | None = None) -> Markup:
     """
     if instant is None:
         return Markup("—")
+    name = zone or viewer_zone()
+    return _bare_time(instant, name) + (_zone(name) if zone or name == "UTC" else "")
+
+
+def window(start: datetime | str, end: datetime | str, zone: str) -> Markup:
+    """From when to when, in a template's zone, which is told once."""
+    return Markup("{} – {}{}").format(_bare_time(start, zone), _bare_time(end, zone), _zone(zone))
+
+
+def _bare_time(instant: datetime | str, zone: str) -> Markup:
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
     told = rfc3339(instant)
-    name = zone or viewer_zone()
-    text = format_datetime(instant, _PATTERNS[language()], tzinfo=ZoneInfo(name), locale=locale())
-    tail = Markup(' <span class="zone">{}</span>').format(name) if zone or name == "UTC" else ""
-    return Markup('<time datetime="{}" title="{}">{}</time>{}').format(told, told, text, tail)
+    text = format_datetime(instant, _PATTERNS[language()], tzinfo=ZoneInfo(zone), locale=locale())
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(told, told, text)
+
+
+def _zone(name: str) -> Markup:
+    return Markup(' <span class="zone">{}</span>').format(name)
 
 
 def told(instant: str) -> Markup:

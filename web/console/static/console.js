@@ -11,6 +11,9 @@ if (menu) {
   const arrange = () => { menu.open = wide.matches; };
   wide.addEventListener("change", arrange);
   arrange();
+  // Not by scrollIntoView: that would move the place from which Tab goes on.
+  const side = menu.parentElement, shown = menu.querySelector("[aria-current]"), who = menu.querySelector(".who");
+  if (wide.matches && shown) side.scrollTop = shown.offsetTop + 2 * shown.offsetHeight + who.offsetHeight - side.clientHeight;
 }
 
 // A narrow screen shows each row by itself, its cells with their columns' titles.
@@ -53,6 +56,14 @@ for (const link of document.querySelectorAll(".notice a[href^='#f-']")) {
   const label = document.querySelector(`label[for="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
   if (label) link.textContent = label.textContent.trim();
 }
+
+// After a form that was refused the focus is on the first field to mend, also where a step of it had to be opened first;
+// or on the link that leads to a group of fields.
+addEventListener("load", () => {
+  const link = document.querySelector("main [role=alert] a[href^='#f-']");
+  if (!link) return;
+  ([...document.querySelectorAll("main [aria-invalid]")].find((field) => field.checkVisibility()) ?? link).focus();
+});
 
 // A form is sent once, however often its button is pressed.
 document.addEventListener("submit", (event) => {

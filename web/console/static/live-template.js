@@ -16,8 +16,8 @@ const charts = {
   claims: chartIn("claims", { stacked: true }),
   stock: chartIn("stock", {}),
   queue: chartIn("queue", {}),
-  age: chartIn("age", {}),
-  latency: chartIn("latency", {}),
+  age: chartIn("age", { unit: " s" }),
+  latency: chartIn("latency", { unit: " ms" }),
 };
 
 // Everything by second of the epoch; what is older than the span is forgotten.
@@ -93,13 +93,14 @@ function show(answer) {
   tell("status", answer.status_word);
   document.getElementById("cold").hidden = answer.warmed || !["active", "scheduled"].includes(answer.status);
   const line = (name, values, color = "s1") => [{ name, color, values }];
-  const stacks = [...NAMED, "other"].map((name, place) => ({ name, color: `s${place + 1}`, values: kept.outcomes[name] }));
+  const stacks = [...NAMED, "other"].map((name, place) => (
+    { name: outcomes[name] ?? words.other, color: `s${place + 1}`, values: kept.outcomes[name] }));
   charts.claims.draw(stacks, last, `${words.accepted} ${rate(accepted)}/s, ${words.refused} ${rate(others)}/s`);
   charts.stock.top = answer.total;
-  charts.stock.draw(line("stock", kept.stock), last, `${words.left} ${number.format(answer.remaining)}`);
-  charts.queue.draw(line("queue", kept.queue), last, `${words.queued} ${number.format(answer.queued)}`);
-  charts.age.draw(line("age", kept.age, "s2"), last, `${words.oldest} ${number.format(answer.oldest_ms)} ms`);
-  charts.latency.draw([...line("median", kept.median, "s3"), ...line("p99", kept.p99, "s2")], last,
+  charts.stock.draw(line(words.left, kept.stock), last, `${words.left} ${number.format(answer.remaining)}`);
+  charts.queue.draw(line(words.queued, kept.queue), last, `${words.queued} ${number.format(answer.queued)}`);
+  charts.age.draw(line(words.oldest, kept.age, "s2"), last, `${words.oldest} ${number.format(answer.oldest_ms)} ms`);
+  charts.latency.draw([...line(words.median, kept.median, "s3"), ...line("p99", kept.p99, "s2")], last,
     `p99 ${p99 === null ? "—" : `${number.format(p99)} ms`}`);
   tellCodes();
 }

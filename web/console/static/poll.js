@@ -37,10 +37,16 @@ export class Poll {
   }
 }
 
-// Shows trouble in the element that has the words for it.
+// Shows trouble in the element that has the words for it, and when it began.
 export function troubleIn(place) {
+  let told = null;
   return (kind) => {
+    if (kind === told) return; // what has been told is not told again each second
+    told = kind;
     place.hidden = kind === null;
-    if (kind) place.textContent = place.dataset[kind];
+    // What stands there is no longer so: it says since when, and looks it.
+    document.querySelector("main").classList.toggle("stale", kind !== null);
+    const since = new Date().toLocaleTimeString(document.documentElement.lang, { hour12: false });
+    if (kind) place.textContent = kind === "lost" ? `${place.dataset.lost} (${since})` : place.dataset[kind];
   };
 }
