@@ -22,14 +22,20 @@ from coupon_workers.embedded.running_system import READY_TIMEOUT_S, RunningSyste
 from coupon_workers.load.admin_client import AdminClient
 from coupon_workers.load.claim_client import ClaimClient
 from coupon_workers.load.claim_plan import ClaimPlan
-from coupon_workers.load.demo_sale import PAUSE_AFTER_SHARE, PAUSE_SHARE, DemoTemplate, demo_plan, demo_templates
-from coupon_workers.load.history import ClaimHistory
+from coupon_workers.load.demo_sale import (
+    PAUSE_AFTER_SHARE,
+    PAUSE_SHARE,
+    DemoTemplate,
+    demo_plan,
+    demo_templates,
+    late_claims,
+)
 from coupon_workers.load.http_request import Address
 from coupon_workers.load.load_table import load_table
 from coupon_workers.load.order_client import HeardCall, OrderClient
 from coupon_workers.load.order_plan import CouponLife, plan_orders, rounds
 from coupon_workers.load.order_report import free_coupons, order_rules, order_table
-from coupon_workers.load.outcome_count import gate_now
+from coupon_workers.load.outcome_count import gate_now, issued_of
 from coupon_workers.load.pause_window import PauseWindow
 from coupon_workers.load.process_killer import ProcessKiller
 from coupon_workers.load.progress_bar import ProgressBar
@@ -99,20 +105,19 @@ class _Run:
             after=int(self._options.claims * PAUSE_AFTER_SHARE),
             length=int(self._options.claims * PAUSE_SHARE),
         )
-        with ProgressBar() as bar, self._kills():
-            history = self._send(pause, plan, bar)
-        self._settle()
+        with ClaimClient(self._address, connections=self._options.connections) as client:
+            with ProgressBar() as bar, self._kills():
+                self._send(client, pause, plan, bar)
+            self._settle()
+            self._sell_what_came_back(client, template_ids[0], templates[0])
         lives = self._order([int(template_id) for template_id in template_ids])
         self._play_full()
         with ProgressBar() as bar:
             self._heal()
-            expected = {
-                int(template_id): None if template.paused and self.killed else template.expected
-                for template_id, template in zip(template_ids, templates, strict=True)
-            }
+            expected = {int(key): template.expected for key, template in zip(template_ids, templates, strict=True)}
             more = (*order_rules(self.heard_orders, lives), *(self.full.rules() if self.full else ()))
             begins = bar.names("checking", rules_of_a_run() + len(more))
-            return report_run(self._services, history, expected, since, more=more, begins=begins)
+            return report_run(self._services, client.history, expected, since, more=more, begins=begins)
 
     def _stage(self, client: CouponClient) -> Stage:
         options = self._options
@@ -126,12 +131,17 @@ class _Run:
                 self.full.prepare(bar.counts_up("making pool, policy, codes", STORIES))
         return template_ids
 
-    def _send(self, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> ClaimHistory:
-        with ClaimClient(self._address, connections=self._options.connections) as client:
-            heard = bar.counts_up("claiming", plan.claims)
-            client.run(pause.among(plan), rate=self._options.rate, heard=heard, hear_admin=pause.hear)
-            client.run(pause.last_calls, hear_admin=pause.hear)
-            return client.history
+    def _send(self, client: ClaimClient, pause: PauseWindow, plan: ClaimPlan, bar: ProgressBar) -> None:
+        heard = bar.counts_up("claiming", plan.claims)
+        client.run(pause.among(plan), rate=self._options.rate, heard=heard, hear_admin=pause.hear)
+        client.run(pause.last_calls, hear_admin=pause.hear)
+
+    def _sell_what_came_back(self, client: ClaimClient, template_id: str, template: DemoTemplate) -> None:
+        """Units of claims that the pause rejected, if they came back after the last claim: later users have them."""
+        issued = issued_of(self._services, int(template_id))
+        if template.expected is not None and (calls := late_claims(template_id, template.expected - issued)):
+            client.run(calls)
+            self._settle()
 
     def _settle(self) -> None:
         with ProgressBar() as bar:

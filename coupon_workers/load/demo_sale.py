@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from coupon_workers.load.claim_call import ClaimCall
 from coupon_workers.load.claim_plan import ClaimPlan, TemplateShare
 from coupon_workers.runtime.clock import rfc3339
 
@@ -28,8 +29,8 @@ PAUSE_SHARE = 0.08
 class DemoTemplate:
     """``body`` of ``POST /v1/templates``; ``weight`` among all claims; ``expected`` coupons, None where it is open.
 
-    ``paused``: it is the one that is paused in the middle. The units of claims that the pause rejects are sold again
-    if they come back before the last claim, which is certain only while every process lives.
+    ``paused``: it is the one that is paused in the middle. The units of claims that the pause rejects may come back
+    after the last claim: ``late_claims`` then take them.
     """
 
     body: dict[str, Any]
@@ -64,6 +65,11 @@ def demo_plan(templates: list[DemoTemplate], template_ids: list[str], *, claims:
     return ClaimPlan(
         seed=seed, claims=claims, users=USERS, templates=shares, repeat_share=0.1, retry_share=0.1, wrong_share=0.01
     )
+
+
+def late_claims(template_id: str, units: int) -> list[ClaimCall]:
+    """Claims of users who come when all is settled, one for each unit that is left."""
+    return [ClaimCall(template_id, f"late{number}", f"late-{number}") for number in range(units)]
 
 
 def _body(

@@ -46,6 +46,13 @@ def gate_now(services: Services) -> datetime:
     return from_ms(server_now_ms(services.redis))
 
 
+def issued_of(services: Services, template_id: int) -> int:
+    """Coupons of the template. Raises ``StoreUnavailable``."""
+    with snapshot(services) as connection:
+        row = connection.execute(_ISSUED, {"template_ids": [template_id]}).first()
+    return 0 if row is None else int(row.issued)
+
+
 def count_outcomes(services: Services, template_ids: Collection[int], since: datetime) -> OutcomeCount:
     """Count what became of all claims of the templates; times are those of claims accepted from ``since`` on.
 

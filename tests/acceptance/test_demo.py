@@ -56,7 +56,8 @@ def test_a_sale_ends_with_every_rule_holding(tmp_path: Path) -> None:
     refused = sum(int(calls.replace(",", "")) for calls in re.findall(r"│\s+refused \w+\s+│\s+([\d,]+)", report))
     accepted, replayed = number(report, "accepted (202)"), number(report, "replayed (200)")
     assert done.returncode == 0, report + done.stderr
-    assert 3_000 == accepted + replayed + refused + number(report, "wrong bodies refused")
+    late = accepted + replayed + refused + number(report, "wrong bodies refused") - 3_000
+    assert 0 <= late <= number(report, "rejected")  # units that the pause gave back after the last claim
     assert accepted == number(report, "issued") + number(report, "rejected")
     assert RULES == len(re.findall(r"│\s+ok\s+│", report))
     for code in ("SOLD_OUT", "LIMIT_REACHED", "DAILY_LIMIT_REACHED", "NOT_STARTED", "PAUSED"):

@@ -9,6 +9,7 @@ import pytest
 from coupon_workers.load.admin_call import AdminCall
 from coupon_workers.load.claim_call import ClaimCall, ClaimKind
 from coupon_workers.load.claim_plan import ClaimPlan, TemplateShare
+from coupon_workers.load.demo_sale import late_claims
 from coupon_workers.load.http_answer import Answer
 from coupon_workers.load.pause_window import PauseWindow
 
@@ -80,3 +81,12 @@ def test_a_pause_at_the_end_is_resumed_after_it() -> None:
     window.hear(pause, Answer(200, b"{}"))
 
     assert ["/v1/templates/1/resume"] == [call.target for call in window.last_calls]
+
+
+def test_units_that_came_back_late_have_each_a_user_of_their_own() -> None:
+    """Who is none of the load's, and has not claimed before."""
+    calls = late_claims("1", 3)
+
+    assert 3 == len({call.user_id for call in calls}) == len({call.request_id for call in calls})
+    assert set() == {call[:2] for call in calls} & {call[:2] for call in PLAN}
+    assert [] == late_claims("1", 0)
