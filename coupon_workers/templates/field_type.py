@@ -14,7 +14,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from coupon_workers.runtime.clock import rfc3339
@@ -74,18 +82,22 @@ def _currency(code: str) -> str:
     return code
 
 
-_AMBIGUOUS = frozenset({"CET", "EET", "MET", "WET"})
-"""Places with a summer to IANA, to PostgreSQL abbreviations: winter time all year. Their places have other names."""
+PLACE_OF = {"CET": "Europe/Brussels", "EET": "Europe/Athens", "MET": "Europe/Brussels", "WET": "Europe/Lisbon"}
+"""Places with a summer to IANA, to PostgreSQL abbreviations: winter time all year. What IANA has them stand for."""
+
+STORED = {"stored": True}
+"""The context of a validation of what is stored: it was taken when more was."""
 
 
 @cache
 def known_timezones() -> frozenset[str]:
     """The names that are taken: of the package, not of this machine, the same for every process of a platform."""
-    return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"} - _AMBIGUOUS
+    return frozenset((files("tzdata") / "zones").read_text(encoding="ascii").split()) - {"Factory"} - PLACE_OF.keys()
 
 
-def _timezone(name: str) -> str:
-    if name not in known_timezones():
+def _timezone(name: str, info: ValidationInfo) -> str:
+    was_taken = info.context is STORED and name in PLACE_OF
+    if name not in known_timezones() and not was_taken:
         raise PydanticCustomError("timezone", "A time zone is an IANA name, such as Asia/Shanghai")
     return name
 

@@ -30,6 +30,7 @@ from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.templates import template_store as store
+from coupon_workers.templates.field_type import PLACE_OF
 from coupon_workers.templates.template import TemplateBody, TemplateFields
 from coupon_workers.templates.template_answer import PreheatAnswer, TemplateAnswer
 from coupon_workers.templates.template_change import tell_gate_if_it_answers
@@ -67,9 +68,13 @@ def create_template(
 def clone_template(
     services: Services, template_id: int, created_by: str | None = None, *, clone_id: int | None = None
 ) -> TemplateAnswer:
-    """A new draft with the same fields but a number of its own; of ``clone_id``, and then only once."""
+    """A new draft with the same fields but a number of its own; of ``clone_id``, and then only once.
+
+    A time zone that is not taken any more gives way to the place it stands for.
+    """
     with transaction(services.engine) as connection:
         fields = fields_of(store.read_template(connection, template_id)) | {"template_no": None}
+    fields["timezone"] = PLACE_OF.get(fields["timezone"], fields["timezone"])
     return _insert(services, columns_of(TemplateFields.model_validate(fields)), created_by, clone_id)
 
 
@@ -89,7 +94,7 @@ def publish_template(services: Services, template_id: int, operator: str | None 
 
     Without Redis it is published all the same, and the sweep preheats it. The budget of random amounts is shared out
     now, and stays as it is. Raises ``Conflict`` ``INVALID_STATUS``, and ``InvalidInput`` for a risk policy that is not
-    there, and random amounts that were drafted before their rules were as they are.
+    there, a time zone that is not taken any more, and random amounts drafted before their rules were as they are.
     """
     now = services.clock()
     with transaction(services.engine) as connection:
@@ -97,8 +102,7 @@ def publish_template(services: Services, template_id: int, operator: str | None 
         reasons = reasons_to_ask(services.settings, before)
         status = status_after(TemplateAction.PUBLISH, before, now, by_two=bool(reasons))
         assert status is not None  # nothing is published twice
-        if before["risk_policy"] and not hold_policy(connection, before["risk_policy"]):
-            raise InvalidInput([("risk_policy", "names no risk policy that is in force")])
+        _check_taken(connection, before)
         if before["type"] == "random_amount":
             fill_pool(connection, template_id, _validated(before))
         row = store.move_template(connection, before, status)
@@ -108,6 +112,13 @@ def publish_template(services: Services, template_id: int, operator: str | None 
     if row["status"] != TemplateStatus.PENDING_APPROVAL:
         preheat_if_redis_answers(services, template_id)
     return answer_of(services, row)
+
+
+def _check_taken(connection: Connection, row: Row) -> None:
+    if row["risk_policy"] and not hold_policy(connection, row["risk_policy"]):
+        raise InvalidInput([("risk_policy", "names no risk policy that is in force")])
+    if place := PLACE_OF.get(row["timezone"]):
+        raise InvalidInput([("timezone", f"is not taken any more: name a place, such as {place}")])
 
 
 def preheat_if_redis_answers(services: Services, template_id: int) -> None:

@@ -22,9 +22,10 @@ from pydantic_core import CoreSchema
 
 from coupon_workers.errors import Conflict, InvalidInput
 from coupon_workers.templates.archived import has_archived
-from coupon_workers.templates.template import TemplateBody, TemplateFields
+from coupon_workers.templates.field_type import STORED
+from coupon_workers.templates.template import TemplateBody
 from coupon_workers.templates.template_answer import TemplateAnswer
-from coupon_workers.templates.template_row import FIELDS, Row, fields_of
+from coupon_workers.templates.template_row import FIELDS, Row, fields_of, stored_fields
 from coupon_workers.templates.template_status import CLOCKED, TemplateStatus, effective_status
 from coupon_workers.templates.whole_body import errors_of
 
@@ -67,7 +68,7 @@ def patched(row: Row, changes: Mapping[str, Any], now: datetime) -> tuple[Templa
     status = effective_status(row, now)
     if status is TemplateStatus.ARCHIVED:
         raise Conflict("INVALID_STATUS", "an archived template does not change", current_status=status.value)
-    stored = TemplateFields.model_validate(fields_of(row))
+    stored = stored_fields(row)
     new = _merged(row, changes, status)
     changed = [field for field in FIELDS if getattr(new, field) != getattr(stored, field)]
     patchable = PATCHABLE_OF_A_POOL if stored.type == "random_amount" else PATCHABLE_ONCE_PUBLISHED
@@ -90,7 +91,8 @@ def _merged(row: Row, changes: Mapping[str, Any], status: TemplateStatus) -> Tem
     if given.get("template_no", "") is None:
         del given["template_no"]  # "made when left out": it has been made
     try:
-        new = TemplateBody.model_validate(fields_of(row) | given)
+        kept = given.get("timezone", row["timezone"]) == row["timezone"]
+        new = TemplateBody.model_validate(fields_of(row) | given, context=STORED if kept else None)
     except ValidationError as error:
         raise InvalidInput(errors + errors_of(error)) from None
     if errors:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from coupon_workers.templates.field_type import STORED
 from coupon_workers.templates.template import TemplateFields
 
 Row = Mapping[str, Any]
@@ -32,9 +33,14 @@ def fields_of(row: Row) -> dict[str, Any]:
     return {field: row[column_of(field)] for field in FIELDS}
 
 
+def stored_fields(row: Row) -> TemplateFields:
+    """A row as the template it is, also with a time zone that is not taken any more."""
+    return TemplateFields.model_validate(fields_of(row), context=STORED)
+
+
 def shown_fields(row: Row, fields: Iterable[str] = FIELDS) -> dict[str, Any]:
     """A row's values by the names of the fields, as JSON shows them."""
-    return TemplateFields.model_validate(fields_of(row)).model_dump(mode="json", by_alias=True, include=set(fields))
+    return stored_fields(row).model_dump(mode="json", by_alias=True, include=set(fields))
 
 
 def columns_of(template: TemplateFields, fields: Iterable[str] = FIELDS) -> dict[str, Any]:
