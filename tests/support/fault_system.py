@@ -8,7 +8,7 @@ import shlex
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -183,10 +183,17 @@ class FaultSystem:
     @contextmanager
     def held_down(self, name: str, number: signal.Signals = signal.SIGKILL) -> Iterator[None]:
         """End a server or a process by ``number``; the block runs while it is down. Then it is started again."""
+        with self.held_once_ended(name, lambda pid: self.send(name, number, [pid])):
+            yield
+
+    @contextmanager
+    def held_once_ended(self, name: str, ends: Callable[[int], None]) -> Iterator[None]:
+        """Like ``held_down``, of a master that comes to its end by what ``ends`` does to it."""
         servers = {server.name: server for server in self._running.servers.servers}
         with held_server(servers[name]) if name in servers else held_process(self._settings / f"{name}.env"):
             before = self.family(name)
-            self.send(name, number, before[:1])
+            for pid in before[:1]:
+                ends(pid)
             until(lambda: not any(map(lives, before)), what=f"the end of {name}")
             yield
         self.wait_for_another(name, next(iter(before), None))
