@@ -89,8 +89,9 @@ _REJECTED_BEFORE = """
     EXISTS (SELECT FROM entry JOIN claim_rejection r USING (user_id, request_id)
              WHERE r.template_id = :template_id)"""
 
+# Whatever the request: what is held has used its user's allowance too.
 _HELD_BEFORE = """
-    EXISTS (SELECT FROM entry JOIN risk_review r USING (user_id, request_id)
+    EXISTS (SELECT FROM entry JOIN risk_review r USING (user_id)
              WHERE r.template_id = :template_id AND r.state = 'held')"""
 
 

@@ -274,6 +274,27 @@ def test_a_request_that_is_held_is_not_issued_beside_by_a_gate_that_forgot(servi
     assert {} == sale.coupons()
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [({"per_user_limit": 1}, "LIMIT_REACHED"), ({"per_user_daily_limit": 1}, "DAILY_LIMIT_REACHED")],
+)
+def test_a_held_claim_has_used_its_users_allowance_though_the_gate_forgot(
+    services: Services, limits: dict[str, int], reason: str
+) -> None:
+    """It came first: what came later does not take its place before it is decided."""
+    sale = risky_sale(services, HELD_BY, **limits)
+    claim_id = held(sale)
+    days = services.redis.keys(f"{sale.keys.day_prefix}*")
+    services.redis.delete(sale.keys.takers, *days)
+
+    second = sale.claim("ann", "r2").claim_id
+    sale.drain()
+    review_desk.approve(services, claim_id, "key-1")
+
+    assert {second: reason} == sale.rejections()
+    assert {claim_id: "ann"} == sale.coupons()
+
+
 @pytest.mark.parametrize("decide", [review_desk.approve, review_desk.reject])
 def test_a_settling_that_met_a_decision_is_called_back(
     services: Services, post: PostBox, sale: Sale, monkeypatch: pytest.MonkeyPatch, decide: Callable[..., Any]

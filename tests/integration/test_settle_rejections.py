@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from coupon_workers.claiming import claim_batch
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.claiming.pending import EndedClaim, acknowledge, read_pending
 from coupon_workers.runtime.services import Services
@@ -51,6 +52,20 @@ def test_a_rejection_has_an_event_to_tell_with_its_reason(sale: Sale) -> None:
 
     told = sale.rows("SELECT event, user_id, coupon_id, detail->>'reason' FROM outbox")
     assert [("claim.rejected", "ann", claim_id, "PAUSED")] == told
+
+
+def test_a_pause_that_comes_amid_a_settling_rejects_what_it_has_read(
+    sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The template was open when the batch was looked at, and is not when it is written."""
+    claim_id = sale.claim("ann").claim_id
+    amid = iter([lambda: pause_template(sale.services, sale.template_id)])
+    meet = {"settle.before_insert": lambda: next(amid, int)()}
+    monkeypatch.setattr(claim_batch, "crash_point", lambda name: meet.get(name, int)())
+
+    sale.drain()
+
+    assert ({claim_id: "PAUSED"}, {}) == (sale.rejections(), sale.coupons())
 
 
 def test_claims_queued_before_a_pause_are_rejected_though_it_is_over_when_they_are_settled(sale: Sale) -> None:

@@ -183,6 +183,20 @@ def test_a_value_of_a_claim_that_redis_has_forgotten_is_not_given_back(script: C
     assert {} == dump(script.client)
 
 
+def test_a_held_claim_is_acknowledged_once(script: ClaimScript) -> None:
+    """Whoever comes late with the same batch does not undo the end that its review has had since."""
+    first, _, last = script.entry_ids()
+    batch = (first, after(last), [], [])
+    claims = [(1, "ann r1"), (2, "ann r2"), (3, "bob r1")]
+    acknowledge(script, *batch, held=claims)
+    assert b"1 held" == script.client.hget(script.keys.requests, "ann r1")
+    script.client.hset(script.keys.requests, "ann r1", "1 issued")
+
+    acknowledge(script, *batch, held=claims)
+
+    assert b"1 issued" == script.client.hget(script.keys.requests, "ann r1")
+
+
 def test_an_acknowledgement_that_comes_late_spares_what_was_claimed_since(script: ClaimScript) -> None:
     """A worker was stopped between its commit and this, and its batch was acknowledged by another."""
     ids = script.entry_ids()
