@@ -67,6 +67,21 @@ def test_a_wrong_a_used_a_foreign_and_an_expired_code_are_refused_alike(desk: Co
 
 
 @pytest.mark.alone
+def test_a_code_holds_up_to_the_instant_at_which_it_ends(services: Services) -> None:
+    """And not at it: an end is the first instant without."""
+    end = utc_now().replace(microsecond=0) + timedelta(hours=1)
+    desk = hand_out_codes(open_sale(services), 2, expires_at=end)
+    late, timely = [
+        replace(desk, sale=replace(desk.sale, services=replace(services, clock=lambda at=at: at)))
+        for at in (end, end - timedelta(milliseconds=1))
+    ]
+
+    with pytest.raises(NotFound):
+        late.exchange(desk.codes[0], "ann")
+
+    assert not timely.exchange(desk.codes[0], "ann").replayed
+
+
 def test_no_time_tells_a_used_code_from_an_unknown_one(desk: CodeDesk, services: Services) -> None:
     """Side by side in one run: their medians are of one order."""
     codes = wrong_codes(desk, services)
