@@ -14,6 +14,7 @@ import pytest
 
 from coupon_workers.demo import full_demo, guarded_crowd
 from coupon_workers.load.run_report import rules_of_a_run
+from tests.support.mortal import mortal
 
 RULES = rules_of_a_run() + 2
 """Those of the stores and of claims, and two of orders."""
@@ -81,7 +82,9 @@ def test_a_sale_under_kills_ends_with_every_rule_holding(tmp_path: Path, seed: i
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM in the middle of the sale end every server and process that was started."""
-    command = [sys.executable, "-m", "coupon_workers.cli.main", "demo", "--data-dir", str(tmp_path), "--rate", "50"]
+    command = mortal(
+        sys.executable, "-m", "coupon_workers.cli.main", "demo", "--data-dir", str(tmp_path), "--rate", "50"
+    )
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert "ready" in process.stdout.readline()

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from coupon_workers.client.client import CouponClient
+from tests.support.mortal import mortal
 
 COMMAND = [sys.executable, "-m", "coupon_workers.cli.main"]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("COUPON_")}
@@ -42,7 +43,7 @@ class Served:
 def open_demo(temporary: Path, *options: str) -> Served:
     """Start one whose temporary folder lies in ``temporary``, and wait until it is ready."""
     process = subprocess.Popen(
-        [*COMMAND, "demo", "--serve", *options],
+        mortal(*COMMAND, "demo", "--serve", *options),
         env={**ENVIRONMENT, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.support.http_system import free_port
+from tests.support.mortal import mortal
 
 STOP_TIMEOUT_S = 60.0
 
@@ -30,7 +31,7 @@ def test_whoever_starts_it_by_hand_is_told_what_to_do_next(tmp_path: Path) -> No
     ours = {name: value for name, value in os.environ.items() if not name.startswith("COUPON_")}
     changed = {"COUPON_DATA_DIR": str(tmp_path), "COUPON_HTTP_PORT": str(port), "COUPON_HTTP_PROT": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "coupon_workers.cli.main", "up"],
+        mortal(sys.executable, "-m", "coupon_workers.cli.main", "up"),
         env={**ours, **changed},
         stdout=subprocess.PIPE,
         stderr=its_end,

@@ -23,6 +23,7 @@ from coupon_workers.embedded.servers import EmbeddedServers
 from coupon_workers.runtime.database import POOL_WAIT_S
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
+from tests.support.mortal import mortal
 from tests.support.sale import open_sale
 
 START_S = 30.0
@@ -48,7 +49,7 @@ class Front:
             "COUPON_WEB_WORKERS": "2",
         }
         self.log = (folder / "web.log").open("wb")
-        self.master = psutil.Popen([sys.executable, "-m", "web"], env=self.env, stdout=self.log, stderr=self.log)
+        self.master = psutil.Popen(mortal(sys.executable, "-m", "web"), env=self.env, stdout=self.log, stderr=self.log)
         try:
             self.wait_until("it answers", lambda: self.get("/livez")[0] == 200 and len(self.workers()) == 2)
         except BaseException:

@@ -20,6 +20,7 @@ from sqlalchemy import Engine, create_engine, text
 from coupon_workers.embedded.valkey import EmbeddedValkey
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.settings import Settings
+from tests.support.mortal import mortal
 
 SOON_S = 20.0
 
@@ -68,7 +69,7 @@ def start(settings: Settings, engine: Engine, redis_client: redis.Redis, tmp_pat
         log = tmp_path / f"scheduler-{len(started)}.log"
         with log.open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "schedules"], env=os.environ | urls | changed, stdout=output, stderr=output
+                mortal(sys.executable, "-m", "schedules"), env=os.environ | urls | changed, stdout=output, stderr=output
             )
         started.append(Process(popen, log))
         return started[-1]

@@ -23,6 +23,7 @@ from sqlalchemy.exc import OperationalError
 from coupon_workers.embedded.procfile import read_procfile
 from coupon_workers.embedded.running_system import RunningSystem
 from coupon_workers.errors import EmbeddedServerError
+from tests.support.mortal import mortal
 
 PROCFILE = """\
 release: python release.py
@@ -84,7 +85,7 @@ def environment(folder: Path, port: int) -> dict[str, str]:
 def up(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """`coupon-workers up`, ready."""
     process = subprocess.Popen(
-        [sys.executable, "-c", UP, "--procfile", str(folder / "Procfile")],
+        mortal(sys.executable, "-c", UP, "--procfile", str(folder / "Procfile")),
         env=environment(folder, free_port()),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -164,7 +165,7 @@ def test_a_taken_port_is_refused_before_anything_starts(folder: Path, tmp_path: 
         environ = environment(tmp_path, taken.getsockname()[1])
 
         done = subprocess.run(
-            [sys.executable, "-c", UP, "--procfile", str(folder / "Procfile")],
+            mortal(sys.executable, "-c", UP, "--procfile", str(folder / "Procfile")),
             env=environ,
             capture_output=True,
             text=True,

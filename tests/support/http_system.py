@@ -21,6 +21,7 @@ import redis
 from coupon_workers.embedded.servers import REDIS_URL
 from tests.support.http_caller import Caller, NetTransport
 from tests.support.http_desk import Desk
+from tests.support.mortal import mortal
 
 COMMAND = (sys.executable, "-m", "coupon_workers.cli.main")
 COMMAND_TIMEOUT_S = 60.0
@@ -48,7 +49,7 @@ class System:
         environ = self._environment(
             COUPON_HTTP_PORT=str(self._port), COUPON_CLAIM_RATE="0", COUPON_WEBHOOK_PRIVATE="true"
         )
-        command = [*COMMAND, "up", "--log-dir", str(self._logs)]
+        command = mortal(*COMMAND, "up", "--log-dir", str(self._logs))
         self._process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         assert f"ready {self.base_url}\n" == self._process.stdout.readline()
