@@ -40,7 +40,7 @@ ARGV
   6 backlog_limit  entries the pending stream may hold
   7 rate           attempts per second and user; 0: no limit
   8 bell_ttl_ms    milliseconds after which a forgotten bell may be rung again
-  9 device_id      text, or "" when the caller names none; here and below
+  9 device_id      text, or "" when the caller names none; here and below. A claim that names none may end before
  10 ip             an address, or its network
  11 address_hash   text
 
@@ -61,7 +61,6 @@ Returns one of
 ]]
 -- part: redis_clock
 -- part: rate_limit
--- part: weigh_risk
 local MOST_NOTED = 10000  -- refusals in the log of a template: some megabytes, and emptied every few seconds
 
 local claim_id, user_id, request_id = ARGV[1], ARGV[2], ARGV[3]
@@ -73,12 +72,15 @@ if stored then
   return { 'REPLAYED', string.sub(stored, 1, space - 1), string.sub(stored, space + 1) }
 end
 
-if redis.call('EXISTS', KEYS[2]) == 0 then
+-- A call costs more than what it reads: those of single values are one.
+local rate_key = KEYS[10] .. user_id
+local generation, stock, bell, used_up_to = unpack(redis.call('MGET', KEYS[2], KEYS[3], KEYS[8], rate_key))
+if not generation then
   return { 'NOT_WARMED' }
 end
 
 local now_ms = redis_clock(tonumber(ARGV[4]))
-local wait_ms = over_rate(tonumber(ARGV[7]), KEYS[10] .. user_id, now_ms)
+local wait_ms = over_rate(tonumber(ARGV[7]), rate_key, used_up_to, now_ms)
 if wait_ms then
   return { 'RATE_LIMITED', wait_ms }
 end
@@ -125,7 +127,7 @@ if daily_limit ~= '' then
   end
 end
 
-if tonumber(redis.call('GET', KEYS[3])) <= 0 then
+if tonumber(stock) <= 0 then
   return { 'SOLD_OUT' }
 end
 if redis.call('XLEN', KEYS[7]) >= tonumber(ARGV[6]) then
@@ -146,8 +148,11 @@ if meta[8] == '1' then
 end
 
 local fired = ''
+local device, ip, address = ARGV[9] or '', ARGV[10] or '', ARGV[11] or ''
 if meta[9] and meta[9] ~= '' then
-  local claim = { user = user_id, device = ARGV[9], ip = ARGV[10], address = ARGV[11], worth = tonumber(value or nil) }
+  -- Here, not above: a template without a policy does not pay for the part's functions, which each run makes anew.
+  -- part: weigh_risk
+  local claim = { user = user_id, device = device, ip = ip, address = address, worth = tonumber(value or nil) }
   local verdict, rule
   verdict, rule, fired = weigh_risk(meta[9], claim, now_ms, KEYS[12], KEYS[13])
   if verdict == 'reject' then
@@ -155,8 +160,8 @@ if meta[9] and meta[9] ~= '' then
       redis.call('RPUSH', KEYS[11], value)
     end
     if redis.call('XLEN', KEYS[14]) < MOST_NOTED then
-      redis.call('XADD', KEYS[14], '*', 't', now, 'c', claim_id, 'u', user_id, 'k', fired, 'i', ARGV[9], 'p', ARGV[10],
-        'a', ARGV[11])
+      redis.call('XADD', KEYS[14], '*', 't', now, 'c', claim_id, 'u', user_id, 'k', fired, 'i', device, 'p', ip,
+        'a', address)
     else
       redis.call('INCR', KEYS[13] .. 'dropped')
     end
@@ -179,10 +184,12 @@ if meta[8] == '1' then
   entry[19], entry[20] = 'v', value or ''
 end
 if fired ~= '' then
-  for _, part in ipairs({ 'k', fired, 'i', ARGV[9], 'p', ARGV[10], 'a', ARGV[11] }) do
+  for _, part in ipairs({ 'k', fired, 'i', device, 'p', ip, 'a', address }) do
     entry[#entry + 1] = part
   end
 end
 redis.call('XADD', unpack(entry))
-local ring = redis.call('SET', KEYS[8], '1', 'NX', 'PX', ARGV[8])
-return { 'ACCEPTED', now, ring and 1 or 0 }
+if not bell then
+  redis.call('SET', KEYS[8], '1', 'PX', ARGV[8])
+end
+return { 'ACCEPTED', now, bell and 0 or 1 }

@@ -56,7 +56,8 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
 end
 
 local now_ms = redis_clock(tonumber(ARGV[4]))
-local wait_ms = over_rate(tonumber(ARGV[7]), KEYS[9] .. user_id, now_ms)
+local rate_key = KEYS[9] .. user_id
+local wait_ms = over_rate(tonumber(ARGV[7]), rate_key, redis.call('GET', rate_key), now_ms)
 if wait_ms then
   return { 'RATE_LIMITED', wait_ms }
 end

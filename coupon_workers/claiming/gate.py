@@ -76,7 +76,7 @@ class ClaimGate:
         return [_decision(answer, claim_id, heard_first) for answer, (claim_id, _) in zip(answers, claims, strict=True)]
 
     def _pack(self, claim_id: int, request: ClaimRequest, now_ms: int) -> bytes:
-        template_id, user_id, request_id, channel, device_id, ip, address_hash = request
+        template_id, user_id, request_id, channel, *named = request
         return pack(
             "EVALSHA",
             self._script.sha,
@@ -88,9 +88,7 @@ class ClaimGate:
             now_ms,
             channel,
             *self._tail,
-            device_id,
-            ip,
-            address_hash,
+            *(named if any(named) else ()),
         )
 
     def _keys_of(self, template_id: int) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ SCRIPTS = Path(__file__).parents[2] / "lua"
 _REFUSALS = (OutOfMemoryError, ReadOnlyError, ClusterDownError)
 """``ClusterDownError`` is ``MASTERDOWN`` too; a server that is loading has a ``ConnectionError``."""
 
-_PART = re.compile(r"^-- part: (\w+)$", re.MULTILINE)
+_PART = re.compile(r"^ *-- part: (\w+)$", re.MULTILINE)
 
 
 class LuaScript:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.risk.policy import RiskPolicyBody, encoded
 from coupon_workers.runtime.lua_script import lua_script
-from tests.support.claim_script import NOW_MS, ClaimScript
+from tests.support.claim_script import NOW_MS, ClaimScript, arguments
 from tests.support.redis_dump import dump
 from tests.support.risk import policy, rule
 from tests.support.risk_model import RiskModel
@@ -68,6 +68,23 @@ def test_a_claim_that_names_nothing_is_weighed_by_its_user_alone(redis_client: r
     script = script_of(redis_client, policy(*rules, rule("mine", dimension="user", threshold=0)))
 
     assert ["RISK_REJECTED", "mine"] == script.claim("ann")
+
+
+def test_a_claim_that_names_nothing_may_leave_the_names_out(redis_client: redis.Redis) -> None:
+    """As with empty ones, whether it is refused or accepted with a rule that fired."""
+    rules = [rule("see", dimension="user", threshold=0, shadow=True), rule("mine", dimension="user", threshold=1)]
+    script = script_of(redis_client, policy(*rules))
+
+    answers = [
+        lua_script("claim")(redis_client, script.all_keys(), arguments("ann", f"r{number}", number)[:8])
+        for number in (1, 2)
+    ]
+
+    assert [b"ACCEPTED", b"RISK_REJECTED"] == [answer[0] for answer in answers]
+    ((_, noted),) = redis_client.xrange(script.keys.risk_log)
+    named = {"i": "", "p": "", "a": ""}
+    assert named.items() <= script.entries()[0].items()
+    assert named == {name: noted[name.encode()].decode() for name in named}
 
 
 def test_counters_go_by_themselves(redis_client: redis.Redis) -> None:
