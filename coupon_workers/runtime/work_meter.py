@@ -41,11 +41,13 @@ class WorkHistogram:
 
 @dataclass(frozen=True, slots=True)
 class WorkCount:
-    """A counter, named without ``_total``."""
+    """A counter, named without ``_total``. ``words`` of its label are told from the beginning, at zero: Prometheus
+    sees no increase in the first value of a series, and an alert on what is rare would miss it."""
 
     name: str
     told: str
     label: str
+    words: tuple[str, ...] = ()
 
 
 _WAITS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -64,7 +66,12 @@ DURABLE_WAIT = WorkHistogram(
     "coupon_claim_durable_seconds", "Seconds from a claim's acceptance to the commit that ended it.", "", _WAITS_S
 )
 TASKS_FAILED = WorkCount("coupon_tasks_failed", "Tasks that ended in an error, by task.", "task")
-CLAIMS_SETTLED = WorkCount("coupon_claims_settled", "Accepted claims that ended, by how.", "end")
+CLAIMS_SETTLED = WorkCount(
+    "coupon_claims_settled",
+    "Accepted claims that ended, by how.",
+    "end",
+    ("DUPLICATE", "LIMIT_REACHED", "DAILY_LIMIT_REACHED", "SOLD_OUT"),  # whether the gate was wrong: rare
+)
 
 HISTOGRAMS = (MESSAGE_WAIT, TASK_TIME, DRAIN_SIZE, DURABLE_WAIT)
 COUNTS = (TASKS_FAILED, CLAIMS_SETTLED)

@@ -55,6 +55,6 @@ def _histogram(kind: WorkHistogram, found: dict[str, Parts]) -> Metric:
 
 def _counter(kind: WorkCount, found: dict[str, Parts]) -> Metric:
     family = CounterMetricFamily(kind.name, kind.told, labels=[kind.label])
-    for label, parts in sorted(found.items()):
-        family.add_metric([label], float(parts.get("total", 0)))
+    for label in sorted({*kind.words, *found}):
+        family.add_metric([label], float(found.get(label, {}).get("total", 0)))
     return family
