@@ -8,6 +8,7 @@ from __future__ import annotations
 import dramatiq
 
 from coupon_workers.runtime.broker import make_broker
+from coupon_workers.runtime.cycle_collector import collect_seldom
 from coupon_workers.runtime.orphan import end_with_parent
 from coupon_workers.runtime.settings import settings
 from coupon_workers.runtime.structured_log import configure_logs
@@ -17,14 +18,15 @@ broker = make_broker(settings(), for_workers=True)
 dramatiq.set_broker(broker)
 
 
-class _EndWithMaster(dramatiq.Middleware):
+class _Boot(dramatiq.Middleware):
     """A worker whose master was killed ends too, so that the next master finds its place free."""
 
     def after_process_boot(self, broker: dramatiq.Broker) -> None:
         end_with_parent()
+        collect_seldom()
 
 
-broker.add_middleware(_EndWithMaster())
+broker.add_middleware(_Boot())
 
 from actors import (  # noqa: E402 - after the broker is set
     archive_coupons,

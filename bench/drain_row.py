@@ -66,7 +66,7 @@ class _Desk:
         return ["celery", *app, "--pool", "prefork", "--concurrency", str(self._processes * self._threads), *quiet]
 
     def drain(self) -> Numbers:
-        """In this process, one thread, one connection: ``settlement.drain`` on a filled stream."""
+        """In this process, one drain, one connection to PostgreSQL: ``settlement.drain`` on a filled stream."""
         count = self._stage.scale.drain_claims
         sale = self._filled(count)
         meter, cpu_s = CpuMeter(self._pids("postgres", "redis")), time.process_time()
@@ -143,7 +143,7 @@ _PER_TASK = "one Celery task and transaction a claim"
 
 ROW = Row(
     "drain",
-    "`drain` and `COPY`: one thread, one connection, the same rows into the same empty tables. `worker`, `Dramatiq`, "
+    "`drain` and `COPY`: one connection, the same rows into the same empty tables. `worker`, `Dramatiq`, "
     "`Celery`: real worker processes of equal concurrency on the same broker, the queue filled before they start.",
     (
         Comparison("claims made durable, in process", _PER_MESSAGE, "claims_per_s", DRAIN, DRAMATIQ, owed=10.0),

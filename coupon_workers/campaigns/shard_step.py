@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from coupon_workers.campaigns.batch import BatchStatus, Row, batch_no
 from coupon_workers.campaigns.gate_count import count_step
 from coupon_workers.claiming.turn import wait_for_turn
+from coupon_workers.coupons.partition_sql import PARTITION
 from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.coupons.wallet_note import noted
 from coupon_workers.runtime.clock import to_ms
@@ -51,10 +52,6 @@ _HELD = f"""SELECT count(*) AS coupons,
               AND {COUNTED}"""
 _NOTHING = "SELECT 0 AS coupons, 0 AS today WHERE :timezone <> ''"
 """A template without limits asks for nobody's coupons."""
-
-# As PostgreSQL cuts "coupon" in eight by a hash: one partition after the other, the indexes of each stay in the
-# processor's cache, as they do for COPY. Were it cut in another way, this would only be slower.
-_PARTITION = "hashtextextended(user_id, 8816678312871386365) & 7"
 
 _STEP = f"""
     WITH next AS (
@@ -135,7 +132,7 @@ _TYPES = {
     "left": "bigint",
     "now": "timestamptz",
 }
-_SQL = _STEP.replace("PARTITION", _PARTITION)
+_SQL = _STEP.replace("PARTITION", PARTITION)
 _CAREFUL = PreparedStatement("issue_with_care", _SQL.replace("HELD", _HELD), **_TYPES)
 _FAST = PreparedStatement("issue_fast", _SQL.replace("HELD", _NOTHING), **_TYPES)
 

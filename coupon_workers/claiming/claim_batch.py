@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError
@@ -11,7 +12,8 @@ from sqlalchemy.exc import DataError, IntegrityError
 from coupon_workers.claiming.issue_sql import Row
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import HELD
-from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison, read_pending
+from coupon_workers.claiming.pending import EndedClaim, PendingClaim, Poison
+from coupon_workers.claiming.read_ahead import ReadAhead
 from coupon_workers.claiming.settle_sql import (
     hold_template,
     issue_all,
@@ -53,40 +55,41 @@ Way = Callable[[Connection, Row, Sequence[PendingClaim]], tuple[list[EndedClaim]
 """Ends claims: those it ended, and those that it could not even reject."""
 
 
-def write_batch(services: Services, keys: BucketKeys, after: str) -> Batch | None:
+def write_batch(services: Services, keys: BucketKeys, after: str, reading: ReadAhead) -> Batch | None:
     """Settle the oldest claims behind the entry ``after`` ("" for the head) in one transaction, and commit.
 
     None when another settling or a preheat has the bucket. Raises ``StoreUnavailable``.
     """
     limit = services.settings.settle_batch
+    write = partial(_write, services, keys, after, reading)
     try:
         try:
-            return _write(services, keys, after, limit, _settle_fast)
+            return write(limit, _settle_fast)
         except (_Doubt, IntegrityError):
-            return _write(services, keys, after, limit, _settle_with_care)
+            return write(limit, _settle_with_care)
     except (DataError, IntegrityError) as error:
         log.error("batch refused by the database", template_id=keys.template_id, error=str(error.orig))
-        return _write_some(services, keys, after, limit)
+        return _write_some(write, limit)
 
 
-def _write_some(services: Services, keys: BucketKeys, after: str, limit: int) -> Batch | None:
+def _write_some(write: Callable[[int, Way], Batch | None], limit: int) -> Batch | None:
     """A batch that the database refuses holds a claim it cannot store: settle the half before it, or it alone."""
     while limit > 1:
         limit //= 2
         try:
-            return _write(services, keys, after, limit, _settle_with_care)
+            return write(limit, _settle_with_care)
         except (DataError, IntegrityError):
             continue
-    return _write(services, keys, after, 1, _settle_alone)
+    return write(1, _settle_alone)
 
 
-def _write(services: Services, keys: BucketKeys, after: str, limit: int, way: Way) -> Batch | None:
+def _write(services: Services, keys: BucketKeys, after: str, reading: ReadAhead, limit: int, way: Way) -> Batch | None:
     with transaction(services.engine) as connection:
         template = lock_template(connection, keys.template_id, keys.bucket)
         if template is not None and not template["locked"]:
             return None
-        claims, poison = read_pending(services.redis, keys, limit, after)
-        span = _span([claim.entry_id for claim in claims] + [entry.entry_id for entry in poison])
+        entries = reading.read(limit, after)
+        claims, poison, span = entries.claims, list(entries.poison), entries.span
         if template is None:
             poison += [Poison(claim.entry_id, repr(claim), "there is no such template") for claim in claims]
         ended: list[EndedClaim] = []
@@ -98,17 +101,9 @@ def _write(services: Services, keys: BucketKeys, after: str, limit: int, way: Wa
             crash_point("settle.after_insert")
         if poison:
             set_aside(connection, keys.template_id, keys.bucket, poison)
+        if not reading.stands():
+            raise _Doubt
         return Batch(ended, poison, span)
-
-
-def _span(entry_ids: list[str]) -> tuple[str, str]:
-    """The first and the last of the entries; empty texts when there are none."""
-    return min(entry_ids, key=_position, default=""), max(entry_ids, key=_position, default="")
-
-
-def _position(entry_id: str) -> tuple[int, int]:
-    milliseconds, _, number = entry_id.partition("-")
-    return int(milliseconds), int(number)
 
 
 def _settle_fast(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from coupon_workers.coupons.partition_sql import PARTITION
 from coupon_workers.coupons.source_sql import COUNTED
 from coupon_workers.coupons.wallet_note import noted
+from coupon_workers.runtime.prepared_statement import PreparedStatement
 
 Row = dict[str, Any]
 
@@ -36,7 +38,7 @@ def _issue(*, pool: bool) -> str:
                             valid_to, source, channel, claimed_at{column})
         SELECT user_id, claim_id, :template_id, claim_seq, request_id, :version, valid_from, valid_to, 'claim',
                channel, claimed_at{value}
-          FROM entry
+          FROM entry ORDER BY {PARTITION}, claim_id
         RETURNING user_id, coupon_id, request_id
     ), flow AS (
         INSERT INTO coupon_flow (user_id, coupon_id, flow_no, action, to_status, operator, request_id)
@@ -107,15 +109,43 @@ def issue_of(template: Row) -> tuple[str, str]:
     return _ISSUE, _COUNTED
 
 
-def doubts_of(template: Row) -> str:
-    """The condition that some claim is beyond a limit or was answered before."""
-    doubts = []
-    if template["per_user_limit"] is not None:
-        doubts.append(BEYOND_LIMIT)
-    if template["per_user_daily_limit"] is not None:
-        doubts.append(_BEYOND_DAILY_LIMIT)
-    if template["rejected_quantity"]:
-        doubts.append(_REJECTED_BEFORE)
-    if template["held_quantity"]:
-        doubts.append(_HELD_BEFORE)
-    return " OR ".join(doubts) or "false"
+# That some claim is beyond a limit or was answered before. What a template does not have is not looked for.
+_DOUBTFUL = f"""
+    (:user_limit IS NOT NULL AND {BEYOND_LIMIT}) OR (:daily_limit IS NOT NULL AND {_BEYOND_DAILY_LIMIT})
+    OR (:rejected_quantity > 0 AND {_REJECTED_BEFORE}) OR (:held_quantity > 0 AND {_HELD_BEFORE})"""
+
+_TYPES = {
+    "template_id": "bigint",
+    "version": "bigint",
+    "pause_epoch": "bigint",
+    "rejected_quantity": "bigint",
+    "held_quantity": "bigint",
+    "user_limit": "bigint",
+    "daily_limit": "bigint",
+    "timezone": "text",
+    "claim_ids": "bigint[]",
+    "users": "text[]",
+    "requests": "text[]",
+    "seqs": "bigint[]",
+    "channels": "text[]",
+    "claimed": "bigint[]",
+    "froms": "bigint[]",
+    "tos": "bigint[]",
+}
+_ALL = PreparedStatement(
+    "issue_claims", f"WITH {_ISSUE} SELECT {_COUNTED} AS counted, {_DOUBTFUL} AS doubtful", **_TYPES
+)
+_ALL_OF_A_POOL = PreparedStatement(
+    "issue_claims_of_a_pool",
+    f"WITH {_ISSUE_OF_A_POOL} SELECT {_COUNTED_OF_A_POOL} AS counted, {_DOUBTFUL} AS doubtful",
+    **_TYPES,
+    values="bigint[]",
+)
+
+
+def issue_all_of(template: Row) -> PreparedStatement:
+    """Issues a whole batch: ``counted``, all of it was; ``doubtful``, some of it must not be.
+
+    Prepared, as planning it for each batch took a fifth of PostgreSQL's time.
+    """
+    return _ALL_OF_A_POOL if has_pool(template) else _ALL

@@ -75,22 +75,59 @@ class EndedClaim(NamedTuple):
     redrawn: int | None = None
 
 
-def read_pending(
-    client: redis.Redis, keys: BucketKeys, count: int, after: str = ""
-) -> tuple[list[PendingClaim], list[Poison]]:
+class Entries(NamedTuple):
+    """Entries as they were read: claims, and what is none, each in the order of the stream."""
+
+    claims: list[PendingClaim]
+    poison: list[Poison]
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return len(self.claims) + len(self.poison)
+
+    @property
+    def last(self) -> PendingClaim | Poison:
+        """The newest; there must be one."""
+        newest: list[PendingClaim | Poison] = [*self.claims[-1:], *self.poison[-1:]]
+        return max(newest, key=_position)
+
+    @property
+    def span(self) -> tuple[str, str]:
+        """The ids of the first and the last; empty texts when there are none."""
+        if not self.size:
+            return "", ""
+        oldest: list[PendingClaim | Poison] = [*self.claims[:1], *self.poison[:1]]
+        return min(oldest, key=_position).entry_id, self.last.entry_id
+
+
+def _position(entry: PendingClaim | Poison) -> tuple[int, int]:
+    milliseconds, _, number = entry.entry_id.partition("-")
+    return int(milliseconds), int(number)
+
+
+def read_pending(client: redis.Redis, keys: BucketKeys, count: int, after: str = "") -> Entries:
     """The oldest ``count`` entries behind the entry ``after``, whoever may have read them before.
 
     Raises ``StoreUnavailable``.
     """
-    entries = ask_raw(client, "XRANGE", keys.pending, f"({after}" if after else "-", "+", "COUNT", count)
-    claims: list[PendingClaim] = []
-    poison: list[Poison] = []
-    for entry_id, fields in entries:
+    return _read(client, keys, f"({after}" if after else "-", "+", count)
+
+
+def is_pending(client: redis.Redis, keys: BucketKeys, entry: PendingClaim | Poison) -> bool:
+    """Whether the stream still holds this very entry. Raises ``StoreUnavailable``."""
+    claims, poison = _read(client, keys, entry.entry_id, entry.entry_id, 1)
+    return [entry] == [*claims, *poison]
+
+
+def _read(client: redis.Redis, keys: BucketKeys, first: str, last: str, count: int) -> Entries:
+    entries = Entries([], [])
+    for entry_id, fields in ask_raw(client, "XRANGE", keys.pending, first, last, "COUNT", count):
         try:
-            claims.append(_parse(entry_id, fields))
+            entries.claims.append(_parse(entry_id, fields))
         except ValueError as error:
-            poison.append(Poison(entry_id.decode(), repr(fields)[:10_000], str(error)))
-    return claims, poison
+            entries.poison.append(Poison(entry_id.decode(), repr(fields)[:10_000], str(error)))
+    return entries
 
 
 _FIELDS = [b"c", b"u", b"r", b"s", b"t", b"d", b"e", b"h"]

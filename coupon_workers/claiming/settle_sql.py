@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Engine, text
 
 from coupon_workers.claiming.hold_sql import write_held
-from coupon_workers.claiming.issue_sql import Row, doubts_of, has_pool, issue_of
+from coupon_workers.claiming.issue_sql import Row, has_pool, issue_all_of, issue_of
 from coupon_workers.claiming.outcome import HELD
 from coupon_workers.claiming.pending import PendingClaim, Poison
 from coupon_workers.claiming.turn import settle_lock, wait_for_turn
@@ -65,10 +65,8 @@ def issue_all(connection: Connection, template: Row, claims: Sequence[PendingCla
     """
     if template["archived_quantity"] or (has_pool(template) and any(claim.face_value is None for claim in claims)):
         return False
-    issue, counted = issue_of(template)
-    statement = text(f"WITH {issue} SELECT {counted} AS counted, {doubts_of(template)} AS doubtful")
-    result = connection.execute(statement, _arguments(template, claims)).one()
-    return bool(result.counted) and not result.doubtful
+    [result] = issue_all_of(template).rows(connection, _arguments(template, claims))
+    return bool(result["counted"]) and not result["doubtful"]
 
 
 def _arguments(

@@ -15,6 +15,7 @@ from coupon_workers.claiming.claim_batch import Batch, write_batch
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import RejectionReason
 from coupon_workers.claiming.pending import acknowledge, close_bell
+from coupon_workers.claiming.read_ahead import ReadAhead
 from coupon_workers.claiming.settle_meter import note_settled
 from coupon_workers.claiming.settle_sql import gives_away
 from coupon_workers.errors import StoreUnavailable
@@ -51,8 +52,8 @@ MENDING_MS = 5_000
 def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = TURN_S) -> int:
     """Settle until nothing is pending, another drain is found at work, or the turn is over.
 
-    Under load, a full batch is acknowledged while the next one, which lies behind it in the stream, is written: Redis
-    and PostgreSQL work at the same time. Returns the number of entries that left the stream. Raises
+    Under load, while a full batch is written, the one before it is acknowledged and the one behind it is read: Redis,
+    PostgreSQL and this process work at the same time. Returns the number of entries that left the stream. Raises
     ``StoreUnavailable``; what was not acknowledged comes again.
     """
     keys = BucketKeys(template_id, bucket)
@@ -61,9 +62,10 @@ def drain(services: Services, template_id: int, bucket: int, *, turn_s: float = 
         return 0  # an earlier bell's drain took it all: no need to ask the database
     settled, after = 0, HEAD
     acknowledging: Future[None] | None = None
-    with ThreadPoolExecutor(1, thread_name_prefix="acknowledge") as beside:
+    with ThreadPoolExecutor(2, thread_name_prefix="beside-drain") as beside:
+        reading = ReadAhead(services.redis, keys, services.settings.settle_batch, beside)
         while True:
-            batch = write_batch(services, keys, after)
+            batch = write_batch(services, keys, after, reading)
             if acknowledging is not None:
                 acknowledging.result()
                 acknowledging = None
@@ -91,7 +93,7 @@ def settle_batch(services: Services, keys: BucketKeys) -> int | None:
     Returns how many entries left the stream; 0 when it was empty; None when another settling or a preheat has the
     bucket. Raises ``StoreUnavailable``.
     """
-    batch = write_batch(services, keys, HEAD)
+    batch = write_batch(services, keys, HEAD, ReadAhead(services.redis, keys, services.settings.settle_batch))
     if batch is None:
         return None
     _finish(services, keys, batch)

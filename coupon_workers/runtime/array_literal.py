@@ -11,5 +11,9 @@ def numbers(values: Iterable[int | None]) -> str:
 
 
 def texts(values: Iterable[str]) -> str:
-    """Of texts without NUL."""
-    return "{" + ",".join('"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values) + "}"
+    """Of texts without NUL. Most bear nothing that must be escaped: all are looked through at once."""
+    listed = list(values)
+    whole = "".join(listed)
+    if "\\" in whole or '"' in whole:
+        listed = [value.replace("\\", "\\\\").replace('"', '\\"') for value in listed]
+    return '{"' + '","'.join(listed) + '"}' if listed else "{}"

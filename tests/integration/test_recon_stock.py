@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.claiming.claim_batch import write_batch
+from coupon_workers.claiming.read_ahead import ReadAhead
 from coupon_workers.errors import Conflict
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.stock_differences import stock_differences
@@ -252,7 +253,7 @@ def test_a_rebuild_that_was_proposed_before_a_claim_was_lost_is_refused(sale: Sa
 
 def test_claims_that_are_issued_and_not_acknowledged_are_no_difference(sale: Sale) -> None:
     """A worker died between the commit and the acknowledgement: the bell rings again, and the books are whole."""
-    write_batch(sale.services, sale.keys, "")
+    write_batch(sale.services, sale.keys, "", ReadAhead(sale.services.redis, sale.keys, 10))
 
     assert 1 == sale.queued
     assert [] == found(sale.services)
