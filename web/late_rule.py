@@ -20,7 +20,7 @@ class LateRule(Rule):
     def _compile_builder(self, append_unknown: bool = True) -> Builder:
         compiled: Callable[[], Builder] = cache(partial(super()._compile_builder, append_unknown))
 
-        def build(rule: Rule, **values: Any) -> tuple[str, str]:
+        def build(rule: Rule, /, **values: Any) -> tuple[str, str]:
             return compiled()(rule, **values)
 
         return build
