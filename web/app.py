@@ -40,7 +40,6 @@ from web import (
     webhooks_api,
 )
 from web.auth import guard_views
-from web.claim_door import ClaimDoor
 from web.console.pages import console
 from web.context import Web, attach
 from web.error_answer import answer_errors, validation_problem
@@ -101,7 +100,7 @@ def create_app(services: Services) -> OpenAPI:
         app.register_blueprint(shop)
     answer_errors(app)
     guard_views(app)
-    app.wsgi_app = RequestFrame(app.wsgi_app, hot=ClaimDoor(app))  # type: ignore[method-assign]
+    app.wsgi_app = RequestFrame(app.wsgi_app)  # type: ignore[method-assign]
     return app
 
 

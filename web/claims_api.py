@@ -11,7 +11,6 @@ from flask_openapi3 import APIBlueprint, Tag
 
 from coupon_workers.claiming.claim_request import ClaimRequest, read_claim
 from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
-from coupon_workers.claiming.front import ClaimFront
 from coupon_workers.claiming.gate import Decision
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import InvalidInput, NotFound
@@ -79,43 +78,28 @@ def _described(model: type[ClaimBody] | type[BatchBody]) -> dict[str, Any]:
 )
 def post_claim() -> Response:
     """One round trip to Redis decides; what was accepted ends issued or rejected, for ever readable."""
-    # Nearly every claim is answered without this view: see ``web/claim_door.py``.
     asked = read_claim(request.get_json())
-    decision, status = decide(claim_front(), asked, request.environ[REQUEST_ID])
-    if status < 300:
-        return Response(told(decision, asked), status, content_type=JSON)
-    return refused(decision, status)
-
-
-def decide(front: ClaimFront, asked: ClaimRequest, request_id: str) -> tuple[Decision, int]:
-    """The gate's decision and the status that tells it, counted and, for whoever wants them all, logged.
-
-    Raises ``StoreUnavailable``.
-    """
-    decision = front.claim(asked)
+    decision = claim_front().claim(asked)
     count_claim((asked.template_id, decision.outcome))
     if claim_log.isEnabledFor(DEBUG):
-        _log_claim(asked, decision, request_id)
-    return decision, status_of(decision)
+        _log_claim(asked, decision)
+    status = status_of(decision)
+    if status < 300:
+        return Response(json.dumps(claim_body(decision, asked)), status, content_type=JSON)
+    return _refused(decision, status)
 
 
-def told(decision: Decision, asked: ClaimRequest) -> str:
-    """The body for a claim that was accepted, now or before."""
-    return json.dumps(claim_body(decision, asked))
-
-
-def _log_claim(asked: ClaimRequest, decision: Decision, request_id: str) -> None:
+def _log_claim(asked: ClaimRequest, decision: Decision) -> None:
     log.debug(
         "claim",
-        request_id=request_id,
+        request_id=request.environ[REQUEST_ID],
         template_id=asked.template_id,
         claim_id=decision.claim_id or None,
         outcome=decision.outcome.value,
     )
 
 
-def refused(decision: Decision, status: int) -> Response:
-    """The problem that tells a refusal."""
+def _refused(decision: Decision, status: int) -> Response:
     return problem(
         status,
         decision.outcome.value,

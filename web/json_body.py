@@ -81,7 +81,10 @@ class StrictRequest(Request):
             length = _length(told)
             if length > MOST_BODY and length > (limit := self._limit()):
                 raise too_large(limit)
-            return read_whole(environ, length)
+            body = _read(environ["wsgi.input"], length)
+            if len(body) < length:
+                raise _incomplete()
+            return body
         if not environ.get("HTTP_TRANSFER_ENCODING"):
             return b""
         limit = self._limit()
@@ -100,14 +103,6 @@ def _length(told: str) -> int:
 
 def _incomplete() -> ProblemError:
     return ProblemError(400, "INCOMPLETE_BODY", "the body ended before its length was reached")
-
-
-def read_whole(environ: dict[str, Any], length: int) -> bytes:
-    """The body, of ``length`` bytes. Raises ``ProblemError`` 400 when the client went away in its midst."""
-    body = _read(environ["wsgi.input"], length)
-    if len(body) < length:
-        raise _incomplete()
-    return body
 
 
 def _read(stream: IO[bytes], most: int) -> bytes:

@@ -44,14 +44,10 @@ log = get_logger(_LOGGER)
 
 
 class RequestFrame:
-    """A WSGI application around ``application``; ``hot`` answers ``HOT_ENDPOINT`` instead, where it is given.
+    """A WSGI application around ``application``. Make it after a fork: its request ids carry a mark of the process."""
 
-    Make it after a fork: its request ids carry a mark of the process.
-    """
-
-    def __init__(self, application: Application, hot: Application | None = None) -> None:
+    def __init__(self, application: Application) -> None:
         self._application = application
-        self._hot = hot or application
         self._mark = token_hex(8)
         self._count = count(1)
         self._tells_all = logging.getLogger(_LOGGER).isEnabledFor(logging.DEBUG)
@@ -71,7 +67,7 @@ class RequestFrame:
                     self._log_claim(request_id, int(status[:3]), started_s)
                 return start_response(status, headers, exc_info)
 
-            answer = self._hot(environ, start)
+            answer = self._application(environ, start)
             observe_request((HOT_ENDPOINT, perf_counter() - started_s))
             return answer
         return self._logged(environ, start_response, request_id, started_s)
