@@ -37,7 +37,7 @@ _SAID = (
     (r"must come after claim_start: no coupon would ever hold", N_("It must come after the beginning of claiming.")),
     (r"must come after claim_start", N_("It must come after the beginning of claiming.")),
     (r"must come after validity.from", N_("It must come after the beginning of validity.")),
-    (r"must not come later than ten years.*", N_("Claiming lasts ten years at most.")),
+    (r"must not come later than ten years.*", N_("It may last ten years at most.")),
     (r"must not exceed per_user_limit", N_("It must not be above the limit for each user.")),
     (r"must not be below pool.min", N_("It must not be below the smallest amount.")),
     (r"must not be above pool.max", N_("It must not be above the largest amount.")),
