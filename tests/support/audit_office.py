@@ -171,7 +171,7 @@ class Office:
 THANKS = {
     "name": "Wheel",
     "start": "2026-01-01T00:00:00Z",
-    "end": "2999-01-01T00:00:00Z",
+    "end": "2035-01-01T00:00:00Z",
     "prizes": [{"name": "Thank you", "weight": 1_000_000, "stock": 5}],
 }
 
