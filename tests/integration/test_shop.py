@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from flask.testing import FlaskClient
 from pydantic import SecretStr
 
+from coupon_workers.claiming.live_tally import tell_live
+from coupon_workers.claiming.live_view import LATE_S, last_whole_second, read_live
+from coupon_workers.runtime.metrics import take_claims
 from coupon_workers.runtime.services import Services
 from tests.support.http_shop import Shop
 from web.console.blueprint import POLICY
@@ -45,6 +51,20 @@ def test_whoever_has_no_name_is_asked_for_one(shop: Shop) -> None:
         assert "/shop/welcome" == client.get(f"/shop{path}").location, path
     assert POLICY == client.get("/shop/welcome").headers["Content-Security-Policy"]
     assert 422 == _post(client, "/welcome", name="a b")
+
+
+def test_a_claim_here_is_told_to_the_live_view(shop: Shop) -> None:
+    """Accepted, or refused when nothing is left."""
+    take_claims()
+    template_id = shop.desk.open(total_quantity=1)
+
+    for name in ("ann", "bob"):
+        _post(_visitor(shop, name), "/claims", template_id=template_id, request_id=f"{name}1")
+    tell_live(shop.services)
+
+    later = replace(shop.services, clock=lambda: shop.services.clock() + timedelta(seconds=LATE_S + 1))
+    [told] = read_live(later, [int(template_id)], last_whole_second(later) - 60)
+    assert Counter(ACCEPTED=1, SOLD_OUT=1) == sum(map(Counter, told.seconds.values()), Counter())
 
 
 def test_times_are_the_visitors_or_the_templates(shop: Shop) -> None:

@@ -12,6 +12,7 @@ from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.claiming.offer import Offer
 from coupon_workers.codes.exchange import Exchange, exchange_code
 from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, NotFound, TooManyTries
+from coupon_workers.runtime.metrics import count_claim
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
 from web.auth import open_to_all
 from web.claim_answer import REFUSALS
@@ -95,8 +96,10 @@ def show_front(drawn: Told | None = None, wrong: WrongCode | None = None) -> Res
 @for_visitors
 def claim() -> Any:
     """Ask the gate. The request's id is the form's: sent twice, it is one claim."""
-    asked = {name: request.form.get(name, "") for name in ("template_id", "request_id")}
-    decision = claim_front().claim(read_claim(asked | {"user_id": user(), "channel": CHANNEL}))
+    sent = {name: request.form.get(name, "") for name in ("template_id", "request_id")}
+    asked = read_claim(sent | {"user_id": user(), "channel": CHANNEL})
+    decision = claim_front().claim(asked)
+    count_claim((asked.template_id, decision.outcome))
     if decision.claim_id:
         return redirect(url_for("shop.front", claim=str(decision.claim_id)), 303)
     return redirect(url_for("shop.front", refused=decision.outcome.value), 303)
