@@ -208,8 +208,12 @@ def event_answer(event: Row) -> dict[str, Any]:
 
 _MEETS = "(e.type <> 'refunded' OR o.status = 'redeemed')"
 _MET = text(
-    "SELECT DISTINCT e.user_id, e.order_no FROM order_event e JOIN coupon_order o USING (user_id, order_no)"
-    f" WHERE e.state = 'waiting' AND (e.tried_at > :since OR e.tried_at <= :before) AND {_MEETS} LIMIT :chunk"
+    "SELECT user_id, order_no FROM order_event e JOIN coupon_order o USING (user_id, order_no)"
+    f" WHERE e.state = 'waiting' AND (e.tried_at > :since OR e.tried_at <= :before) AND {_MEETS}"
+    " GROUP BY user_id, order_no ORDER BY min(e.tried_at), user_id, order_no LIMIT :most"
+)
+_TRIED = text(
+    "UPDATE order_event SET tried_at = :now WHERE user_id = :user_id AND order_no = :order_no AND state = 'waiting'"
 )
 # One that has missed its order all the time, as when no sweep was running, is settled and not refused.
 _LATE = text(
@@ -224,10 +228,18 @@ MET_LATELY = timedelta(minutes=5)
 """An event and the lock it waits for miss each other only when they come at the same moment."""
 
 
-def met_orders(connection: Connection, now: datetime, chunk: int) -> Iterator[tuple[str, str]]:
-    """Users and orders whose events wait though they need not: they came at the moment of what they wait for."""
-    for row in connection.execute(_MET, {"since": now - MET_LATELY, "before": now - WAITS, "chunk": chunk}):
+def met_orders(connection: Connection, now: datetime, most: int) -> Iterator[tuple[str, str]]:
+    """Users and orders whose events wait though they need not: they came at the moment of what they wait for.
+
+    Those that were not tried for longest come first, so that none that stay broken hold up the others.
+    """
+    for row in connection.execute(_MET, {"since": now - MET_LATELY, "before": now - WAITS, "most": most}):
         yield row.user_id, row.order_no
+
+
+def mark_tried(connection: Connection, now: datetime, user_id: str, order_no: str) -> None:
+    """Have the order's waiting events take their turn after the others."""
+    connection.execute(_TRIED, {"user_id": user_id, "order_no": order_no, "now": now})
 
 
 def refuse_late(connection: Connection, now: datetime, chunk: int) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.orders.order_desk import in_order_transaction
-from coupon_workers.orders.order_event import met_orders, refuse_late, settle_waiting
+from coupon_workers.orders.order_event import mark_tried, met_orders, refuse_late, settle_waiting
 from coupon_workers.orders.release import DEADLINE, RELEASE
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -23,6 +23,9 @@ from coupon_workers.wallet.stale_wallet import forget_stale_wallets
 log = get_logger(__name__)
 
 CHUNK = 200
+MOST = 5_000
+"""Orders read at once for a turn, which ends before that many were tried."""
+
 TURN_S = 5.0
 """A sweep ends after this, so that shut-downs are short; the next one comes in seconds."""
 
@@ -57,17 +60,26 @@ def settle_met_events(services: Services, *, turn_s: float = TURN_S) -> int:
     """
     now = services.clock()
     _refuse_late_events(services, now, turn_s)
+    ends = time.monotonic() + turn_s
     with transaction(services.engine) as connection:
-        met = list(met_orders(connection, now, CHUNK))
-    for user_id, order_no in met:
-        try:
-            in_order_transaction(services, user_id, partial(settle_waiting, user_id=user_id, order_no=order_no))
-        except StoreUnavailable:
-            raise
-        except Exception:
-            # An order whose books contradict one another must not keep the others waiting.
-            log.exception("order_events_not_settled", order_no=order_no)
+        met = list(met_orders(connection, now, MOST))
+    for number, (user_id, order_no) in enumerate(met, start=1):
+        _settle_events_of(services, user_id, order_no)
+        if time.monotonic() >= ends:
+            return number
     return len(met)
+
+
+def _settle_events_of(services: Services, user_id: str, order_no: str) -> None:
+    try:
+        in_order_transaction(services, user_id, partial(settle_waiting, user_id=user_id, order_no=order_no))
+    except StoreUnavailable:
+        raise
+    except Exception:
+        # An order whose books contradict one another must not keep the others waiting.
+        log.exception("order_events_not_settled", order_no=order_no)
+        with transaction(services.engine) as connection:
+            mark_tried(connection, services.clock(), user_id, order_no)
 
 
 def _refuse_late_events(services: Services, now: datetime, turn_s: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coupon_workers.orders import unlock_sweep
 from coupon_workers.orders.unlock_sweep import settle_met_events
 from coupon_workers.runtime.services import Services
 from tests.support.order_books import BROKEN, refused_without_a_trace
@@ -113,6 +114,51 @@ def test_a_refund_of_a_broken_order_waits_until_it_is_mended(order: BrokenOrder)
     assert ("waiting", "ORDER_BROKEN") == (told["state"], told["code"])
     assert "applied" == shop.tell("e1", "o1", "refunded", shop.clock.now, **full)["state"]
     assert 0 == shop.expense()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE coupon SET status = 'unused', order_no = NULL WHERE status = 'locked'",
+        # An event that no code of ours would have stored: its order fails in a way that nobody foresaw.
+        "UPDATE order_event SET body = '{}'",
+    ],
+)
+def test_orders_that_stay_broken_hold_up_no_other(
+    services: Services, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """There are more of them than one pass tries; that of the last is mended at last, and has its turn all the same."""
+    monkeypatch.setattr(unlock_sweep, "MOST", 2)
+    shop = OrderShop(services)
+    for number in range(1, 6):
+        shop.lock(f"o{number}", [shop.issue(shop.template())])
+        shop.execute("UPDATE coupon SET status = 'redeemed' WHERE order_no = :order", order=f"o{number}")
+        shop.clock.pass_by(seconds=1)
+        shop.tell(f"e{number}", f"o{number}", "paid", shop.clock.now)
+    shop.execute("UPDATE coupon SET status = 'locked'")
+    shop.execute(damage + " AND order_no <> 'o5'" if "WHERE" in damage else damage + " WHERE order_no <> 'o5'")
+
+    tried = []
+    for _ in range(3):
+        shop.clock.pass_by(seconds=30)
+        tried.append(settle_met_events(shop.services))
+
+    assert [2, 2, 2] == tried
+    assert [("o5", "redeemed")] == shop.rows("SELECT order_no, status FROM coupon_order WHERE status <> 'locked'")
+
+
+def test_a_pass_over_met_events_ends_with_its_turn(services: Services) -> None:
+    """After one order at least; the next pass goes on with the others."""
+    shop = OrderShop(services)
+    for number in (1, 2):
+        shop.lock(f"o{number}", [shop.issue(shop.template())])
+        shop.execute("UPDATE coupon SET status = 'redeemed'")
+        shop.tell(f"e{number}", f"o{number}", "paid", shop.clock.now)
+        shop.execute("UPDATE coupon SET status = 'locked'")
+
+    tried = [settle_met_events(shop.services, turn_s=0.0) for _ in range(3)]
+
+    assert [1, 1, 0] == tried
 
 
 def test_a_broken_order_ends_with_its_lock(order: BrokenOrder) -> None:
