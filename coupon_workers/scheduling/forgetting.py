@@ -7,6 +7,7 @@ from datetime import datetime
 
 from coupon_workers.campaigns.batch_retention import forget_audiences
 from coupon_workers.claiming.gate_retirement import retire_gates
+from coupon_workers.claiming.set_aside_retention import forget_set_aside
 from coupon_workers.notify.retention import forget_messages
 from coupon_workers.orders.event_retention import forget_unknown_events
 from coupon_workers.reconciliation.run_retention import forget_runs
@@ -33,6 +34,7 @@ KINDS: tuple[Callable[[Services, datetime], object], ...] = (
     forget_statements,
     forget_verdicts,
     forget_entries,
+    forget_set_aside,
     _retire_gates,
 )
 
@@ -46,7 +48,7 @@ def forget_what_is_over(services: Services) -> None:
     for kind in KINDS:
         try:
             kind(services, services.clock())
-        except Exception as error:  # noqa: BLE001 - whatever it was is told below
+        except Exception as error:
             log.exception("not_forgotten", kind=kind.__name__)
             failed.append(error)
     if failed:

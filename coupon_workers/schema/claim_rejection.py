@@ -38,3 +38,5 @@ class ClaimSetAside(Base):
     payload: Mapped[str]
     reason: Mapped[str]
     at: Mapped[datetime] = mapped_column(server_default=text("now()"))
+
+    __table_args__ = (Index("ix_claim_set_aside_at", "at"),)

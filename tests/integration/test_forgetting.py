@@ -43,6 +43,7 @@ def test_a_kind_that_cannot_be_forgotten_holds_up_no_other(shop: OrderShop) -> N
         " VALUES ('user', 'bob', 'block', :at, 1, :at)",
         at=START,
     )
+    shop.execute("INSERT INTO claim_set_aside VALUES (1, 0, '1-0', 'user=ann', 'no claim', :at)", at=START)
     shop.clock.now += LONG_AFTER
 
     with pytest.raises(InterruptedError, match="job_run"):
@@ -50,3 +51,4 @@ def test_a_kind_that_cannot_be_forgotten_holds_up_no_other(shop: OrderShop) -> N
 
     assert [] == shop.rows("SELECT event_id FROM order_event")
     assert [] == shop.rows("SELECT value FROM risk_list_entry")
+    assert [] == shop.rows("SELECT entry_id FROM claim_set_aside")
