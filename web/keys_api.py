@@ -8,12 +8,21 @@ from typing import Annotated, Any
 from flask_openapi3 import APIBlueprint, Tag
 from pydantic import BaseModel, ConfigDict, Field
 
-from coupon_workers.access.api_key import LONGEST_NAME, KeyRecord, create_key, list_keys, revoke_key
+from coupon_workers.access.api_key import (
+    LONGEST_NAME,
+    KeyRecord,
+    create_key,
+    key_id_from,
+    list_keys,
+    read_key,
+    revoke_key,
+)
 from coupon_workers.access.principal import Scope
+from coupon_workers.errors import Conflict
 from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import services, web_of_app
-from web.idempotent import idempotent, idempotent_but
+from web.idempotent import idempotent, idempotent_but, subject_id
 from web.page import PageQuery, bad_cursor, page, read_cursor
 from web.problem_code import refuses
 
@@ -66,7 +75,11 @@ class KeyPath(BaseModel):
 def post_key(body: KeyBody) -> Any:
     """The key is shown once. Under an `Idempotency-Key` a repetition tells of the same key and has `"key": null`: the
     key itself is kept nowhere. Revoke it and make another if it was lost."""
-    made = create_key(services().engine, name=body.name, scopes=body.scopes, signed=body.signed)
+    engine, key_id = services().engine, key_id_from(subject_id())
+    try:
+        made = create_key(engine, name=body.name, scopes=body.scopes, signed=body.signed, key_id=key_id)
+    except Conflict:  # by this request, whose process died before its answer was kept
+        return {"key": None, **_show(read_key(engine, key_id))}, 201
     return {"key": made.key, **_show(made.record)}, 201
 
 

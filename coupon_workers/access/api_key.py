@@ -11,7 +11,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Engine, func, select, tuple_, update
+from sqlalchemy import Connection, Engine, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from coupon_workers.access.principal import SCOPES, Principal
@@ -62,6 +62,11 @@ class NewKey:
     record: KeyRecord
 
 
+def key_id_from(allotted: int) -> str:
+    """The id of a key under an identity that was allotted to whoever asks for it, and may ask twice."""
+    return sha256(str(allotted).encode()).hexdigest()[: 2 * KEY_ID_BYTES]
+
+
 def create_key(
     engine: Engine, *, name: str, scopes: Iterable[str], signed: bool = False, key_id: str | None = None
 ) -> NewKey:
@@ -109,10 +114,13 @@ def revoke_key(engine: Engine, key_id: str) -> KeyRecord:
         )
         if ended.rowcount:
             record(connection, AuditAction.API_KEY_REVOKE, f"api_key:{key_id}")
-        row = connection.execute(select(*_COLUMNS).where(ApiKey.key_id == key_id)).one_or_none()
-    if row is None:
-        raise NotFound("API_KEY_NOT_FOUND", "there is no such key")
-    return _record(row)
+        return _read(connection, key_id)
+
+
+def read_key(engine: Engine, key_id: str) -> KeyRecord:
+    """What is kept of a key. Raises ``NotFound`` ``API_KEY_NOT_FOUND``, ``StoreUnavailable``."""
+    with transaction(engine) as connection:
+        return _read(connection, key_id)
 
 
 def verify_key(engine: Engine, key: str) -> Principal | None:
@@ -152,6 +160,13 @@ def key_id_of(key: str) -> str | None:
 def hash_of(key: str) -> bytes:
     """What is stored of a key, and, in hex, what its requests are signed with."""
     return sha256(key.encode()).digest()
+
+
+def _read(connection: Connection, key_id: str) -> KeyRecord:
+    row = connection.execute(select(*_COLUMNS).where(ApiKey.key_id == key_id)).one_or_none()
+    if row is None:
+        raise NotFound("API_KEY_NOT_FOUND", "there is no such key")
+    return _record(row)
 
 
 def _record(row: Any) -> KeyRecord:

@@ -232,12 +232,8 @@ TEMPLATE = {
 }
 
 
-def test_a_request_whose_process_died_after_its_effect_has_no_second_one(
-    client: FlaskClient, admin: Headers, services: Services
-) -> None:
-    """The identity of what it makes was allotted before it ran: whoever takes over makes the same template."""
-    headers = {**admin, "Idempotency-Key": "k"}
-    first = client.post("/v1/templates", json=TEMPLATE, headers=headers)
+def _lose_the_answer(services: Services) -> None:
+    """As if the process had died before it kept it, a while ago."""
     with services.engine.begin() as connection:
         connection.execute(
             text(
@@ -246,9 +242,32 @@ def test_a_request_whose_process_died_after_its_effect_has_no_second_one(
             )
         )
 
+
+def test_a_request_whose_process_died_after_its_effect_has_no_second_one(
+    client: FlaskClient, admin: Headers, services: Services
+) -> None:
+    """The identity of what it makes was allotted before it ran: whoever takes over makes the same template."""
+    headers = {**admin, "Idempotency-Key": "k"}
+    first = client.post("/v1/templates", json=TEMPLATE, headers=headers)
+    _lose_the_answer(services)
+
     again = client.post("/v1/templates", json=TEMPLATE, headers=headers)
 
     assert (201, 201) == (first.status_code, again.status_code)
     assert (first.json or {})["template_id"] == (again.json or {})["template_id"]
     with services.engine.connect() as connection:
         assert 1 == connection.scalar(text("SELECT count(*) FROM coupon_template"))
+
+
+def test_a_key_whose_making_died_before_its_answer_is_made_once(
+    client: FlaskClient, admin: Headers, services: Services
+) -> None:
+    """The repetition tells of the same key, without it: nobody knows whether it was shown. It is kept like that."""
+    first = _post(client, admin, "k")
+    _lose_the_answer(services)
+
+    again, kept = _post(client, admin, "k"), _post(client, admin, "k")
+
+    assert (201, 201, 201) == (first.status_code, again.status_code, kept.status_code)
+    assert {**(first.json or {}), "key": None} == again.json == kept.json
+    assert 1 == _count_keys(services)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 from flask import request, url_for
 
-from coupon_workers.access.api_key import KEY_ID_BYTES, NewKey, create_key, list_keys, revoke_key
+from coupon_workers.access.api_key import NewKey, create_key, key_id_from, list_keys, revoke_key
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import InvalidInput
 from web.console.blueprint import console
@@ -43,7 +42,7 @@ def new_key() -> Any:
 def make_key() -> Any:
     """The key is shown by this answer and never again: sent twice, the form makes one key."""
     form, scopes = sent_form(), request.form.getlist("scope")
-    key_id = sha256(str(taken_id()).encode()).hexdigest()[: 2 * KEY_ID_BYTES]
+    key_id = key_id_from(taken_id())
     try:
         made = create_key(
             services().engine, name=form["name"], scopes=scopes, signed=bool(form["signed"]), key_id=key_id
