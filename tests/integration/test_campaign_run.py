@@ -196,6 +196,20 @@ def test_whoever_listens_hears_that_a_batch_is_finished(sale: Sale) -> None:
     } == told[-1][1]
 
 
+def test_a_cancelled_batch_that_is_cancelled_again_is_told_once(sale: Sale) -> None:
+    """Its end stays the first one, with its instant and what it gave back."""
+    campaign = plan_campaign(sale, USERS)
+    campaign.start()
+    cancel_batch(sale.services, campaign.batch_id, "key-2")
+    ended = dict(campaign.books)
+
+    cancel_batch(sale.services, campaign.batch_id, "key-3")
+
+    assert [(1,)] == sale.rows("SELECT count(*) FROM outbox WHERE event = 'batch.finished'")
+    assert ended == dict(campaign.books)
+    assert_sound(sale.services)
+
+
 def test_a_batch_of_a_template_that_went_offline_is_paused(sale: Sale) -> None:
     """By the sweep, with the reason; what is left can be cancelled."""
     campaign = plan_campaign(sale, USERS)
