@@ -13,6 +13,7 @@ from coupon_workers.finance.close_reading import read_close
 from tests.support.console_money_pages import DAY, closed, ledger_page
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
+from tests.support.order_http import OrderCentre
 
 NEXT = "2026-11-12"
 
@@ -106,6 +107,32 @@ def test_the_ledger_is_filtered_by_day_and_template(shop: Shop, zoe: Visitor) ->
     assert len(of_both) == _rows(zoe.page(f"/ledger?date={DAY}&template_id={template_id}"))
     assert "Nothing is booked so." in zoe.page("/ledger?date=2020-01-01")
     assert 422 == zoe.get("/ledger?date=soon").status_code
+
+
+def test_the_ledger_is_filtered_by_user_and_order(shop: Shop, zoe: Visitor) -> None:
+    """By time, over all days and templates; an order's number alone is not enough. Its rows lead on."""
+    centre, other = OrderCentre(shop), OrderCentre(shop, "ben")
+    coupon_no = _sold(centre, "o-1")
+    _sold(centre, "o-2")
+    _sold(other, "o-1")
+    centre.refund("o-1", "back-1").ok()
+
+    of_order, of_user = zoe.page("/ledger?user_id=ann&order_no=o-1"), zoe.page("/ledger?user_id=ann")
+
+    assert (2, 3) == (_rows(of_order), _rows(of_user))
+    assert ["o-1", "o-2", "o-1"] == re.findall(r"<code>(o-\d)</code>", of_user)
+    assert 2 == of_order.count(f'href="/console/coupons/{coupon_no}"')
+    assert 3 == of_user.count('href="/console/users?q=ann"')
+    assert "Nothing is booked so." in zoe.page("/ledger?user_id=ann&order_no=o-3")
+    assert "say whose order it is" in zoe.get("/ledger?order_no=o-1").text
+    assert "leave day and template empty" in zoe.get(f"/ledger?user_id=ann&date={DAY}").text
+
+
+def _sold(centre: OrderCentre, order_no: str) -> str:
+    coupon_no = centre.coupon(order_no)
+    centre.lock(order_no, [coupon_no]).ok()
+    centre.redeem(order_no, f"pay-{order_no}").ok()
+    return coupon_no
 
 
 def _rows(page: str) -> int:

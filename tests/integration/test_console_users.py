@@ -160,6 +160,27 @@ def test_a_paid_coupon_has_no_buttons(shop: Shop, clerk: Visitor) -> None:
     assert ["换发", "撤销"] == buttons(Visitor(shop, "admin", language="zh"), other)
 
 
+def test_a_coupon_tells_what_it_has_cost_booking_by_booking(shop: Shop, clerk: Visitor) -> None:
+    """With its orders, which lead to all of theirs; what a refund took back also where the coupon never comes back."""
+    centre = OrderCentre(shop)
+    coupon_no, other = centre.coupon(refund={"return": "never"}), centre.coupon("r2")
+    centre.lock("o-1", [coupon_no]).ok()
+    before = clerk.page(f"/coupons/{coupon_no}")
+    centre.redeem("o-1").ok()
+    paid = clerk.page(f"/coupons/{coupon_no}")
+    centre.refund("o-1", "back-1").ok()
+
+    returned = clerk.page(f"/coupons/{coupon_no}")
+
+    assert "What it has cost" not in before and "What it has cost" not in clerk.page(f"/coupons/{other}")
+    assert "What it has cost" in paid and "Taken back by refunds" not in paid
+    assert 'href="/console/ledger?user_id=ann&amp;order_no=o-1"' in paid
+    assert "redeemed" == shop.front.coupon("ann", coupon_no).ok()["status"]
+    assert "−CN¥20.00" in returned.split("What it has cost")[1]
+    assert "CN¥20.00 · the coupon has not come back" in returned
+    assert "退款收回" in Visitor(shop, "admin", language="zh").page(f"/coupons/{coupon_no}")
+
+
 def buttons(clerk: Visitor, coupon_no: str) -> list[str]:
     """What the page offers to do, each behind a question."""
     return re.findall(r'<summary class="button[^"]*">([^<]+)</summary>', clerk.page(f"/coupons/{coupon_no}"))

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from coupon_workers.finance.ledger_reading import LedgerAnswer, Position, _wanted, read_ledger
+from coupon_workers.finance.user_ledger import read_user_ledger, wanted_of_user
 from coupon_workers.runtime.services import Services
 from tests.support.closing import ClosingShop
 
@@ -99,3 +100,24 @@ def test_a_page_is_read_in_the_order_of_an_index(
 
     assert f"Index Scan Backward using {index}" in plan
     assert "Sort" not in plan
+
+
+def test_a_users_bookings_are_read_by_the_key_of_effects(shop: ClosingShop) -> None:
+    """The newest first, in pages; those of an order or of a coupon alone. Nobody walks through the whole ledger."""
+    entries = read_user_ledger(shop.services, shop.user, limit=50)
+    [redeem] = read_user_ledger(shop.services, shop.user, limit=50, order_no="2026-11-12-2-0")
+    [returned, _] = of_order = read_user_ledger(shop.services, shop.user, limit=50, order_no="2026-11-11-1-0")
+    shop.execute(MORE)
+    shop.execute("ANALYZE ledger_entry")
+    page = wanted_of_user(["order_no", "coupon_id", "before"])
+    named = {"user_id": "u", "order_no": "o1", "coupon_id": 1, "before": 9_999, "limit": 50}
+    with shop.services.engine.connect() as connection:
+        plan = "\n".join(connection.scalars(text(f"EXPLAIN {page}"), named))
+
+    numbers = [int(entry.entry_id) for entry in entries]
+    assert sorted(numbers, reverse=True) == numbers
+    assert (13, "redeem", "refund") == (len(entries), redeem.kind, returned.kind)
+    assert of_order == read_user_ledger(shop.services, shop.user, limit=50, coupon_id=int(returned.coupon_no))
+    assert entries[3:5] == read_user_ledger(shop.services, shop.user, limit=2, before=numbers[2])
+    assert [] == read_user_ledger(shop.services, "nobody", limit=50)
+    assert "uq_ledger_entry_effect" in plan and "ledger_entry_pkey" not in plan

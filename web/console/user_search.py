@@ -12,6 +12,7 @@ from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
 from coupon_workers.coupons.replacement import replacement_of
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import NotFound
+from coupon_workers.finance.user_ledger import read_user_ledger
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
 from web.console.blueprint import console
 from web.console.coupon_desk import NOT_FOUND, coupon_and_owner
@@ -22,6 +23,9 @@ from web.console.listing import PAGE_SIZE, Listing, cursor_of
 from web.console.rendering import render
 from web.context import services
 from web.path_id import path_id
+
+MOST_BOOKINGS = 200
+"""On a coupon's page: more than the pieces that people send back one by one. The ledger has them all."""
 
 
 @console.get("/users")
@@ -44,14 +48,23 @@ def users() -> Any:
 @console.get("/coupons/<coupon_no>")
 @shown_to(Scope.ADMIN)
 def coupon(coupon_no: str) -> Any:
-    """Whose it is and what it is worth, its history as a line of time, the hands it went through."""
+    """Whose it is and what it is worth, its history as a line of time, what it has cost, the hands it went through."""
     coupon_id, owner = coupon_and_owner(coupon_no)
     found = read_coupon(services(), owner, coupon_id)
     if found is None:
         raise NotFound(NOT_FOUND, "there is no such coupon")
     chain = transfer_chain(services(), coupon_id)
     replaced = replacement_of(services(), owner, coupon_id)
-    return render("coupon.html", coupon=found, chain=chain, replacement=replaced, allotted=allotted_id())
+    bookings = read_user_ledger(services(), owner, coupon_id=coupon_id, limit=MOST_BOOKINGS)
+    return render(
+        "coupon.html",
+        coupon=found,
+        chain=chain,
+        bookings=bookings,
+        refunded=sum(entry.amount for entry in bookings if entry.kind == "refund"),
+        replacement=replaced,
+        allotted=allotted_id(),
+    )
 
 
 def _wallet(user_id: str, status: str | None) -> Listing[dict[str, Any]]:
