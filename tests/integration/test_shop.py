@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from coupon_workers.claiming.live_tally import tell_live
 from coupon_workers.claiming.live_view import LATE_S, last_whole_second, read_live
+from coupon_workers.orders.unlock import unlock_coupon
 from coupon_workers.runtime.metrics import take_claims
 from coupon_workers.runtime.services import Services
 from tests.support.http_shop import Shop
@@ -149,6 +150,13 @@ def test_a_wrong_code_is_told_at_its_field(services: Services) -> None:
     assert "This code is not valid." in answer.text and 'value="NO-SUCH"' in answer.text and "Goods" in answer.text
 
 
+@pytest.mark.parametrize("path", ["codes", "claims", "draws", "orders"])
+def test_where_a_form_was_sent_to_is_the_shop_when_it_is_opened(shop: Shop, path: str) -> None:
+    """A refusal leaves it in the browser's address; whoever has no name is asked for one first."""
+    assert (303, "/shop") == ((answer := _visitor(shop).get(f"/shop/{path}")).status_code, answer.location)
+    assert "/shop/welcome" == shop.app.test_client().get(f"/shop/{path}").location
+
+
 def test_an_address_that_is_none_is_a_page(shop: Shop) -> None:
     """Also to whoever has no name."""
     for client in (_visitor(shop), shop.app.test_client()):
@@ -210,6 +218,50 @@ def test_a_piece_goes_back_once_however_often_its_button_is_pressed(shop: Shop) 
     assert "Paid back altogether" in whole and "CN¥245.00" in whole and "Send" not in whole
     assert 409 == _post(ann, f"{path}/refund/one", line_id="tea", piece="2")
     shop.assert_sound()
+
+
+def _listed(client: FlaskClient) -> list[tuple[str, str]]:
+    """The orders of the front page: coupons and state."""
+    found = re.search(r"<h2>My orders</h2>\s*<ul>(.*?)</ul>", client.get("/shop").text, re.DOTALL)
+    return re.findall(r"<a[^>]*>(.*?)</a> <span[^>]*>(.*?)</span>", found[1]) if found else []
+
+
+def test_orders_are_listed_as_their_own_pages_tell_them(shop: Shop) -> None:
+    """Held, paid, returned in part and whole; the coupon's name stays when it has come back."""
+    template_id = shop.desk.open(name="Twenty off", threshold=0, amount=2_000)
+    coupon_no = shop.front.claimed(template_id, "ann")
+    shop.settle(template_id)
+    ann = _visitor(shop)
+    order_no = _hidden(ann, "order_no", "/cart?tea=2")
+    none = _listed(ann)
+    listed = []
+
+    _post(ann, "/orders", order_no=order_no, tea="2", coupon_no=coupon_no)
+    listed += _listed(ann)
+    for act, line in (("pay", {}), ("refund/one", {"line_id": "tea", "piece": "1"}), ("refund", {})):
+        assert 303 == _post(ann, f"/orders/{order_no}/{act}", **line)
+        listed += _listed(ann)
+        assert f">{listed[-1][1]}</span>" in ann.get(f"/shop/orders/{order_no}").text
+
+    assert [] == none == _listed(_visitor(shop, "ben"))
+    assert [("Twenty off", state) for state in ("coupons held", "paid", "returned in part", "returned")] == listed
+
+
+def test_an_order_that_an_operator_cancelled_stays_in_the_list(shop: Shop) -> None:
+    """The newest first; its coupon may be on another order since."""
+    template_id = shop.desk.open(name="Twenty off", threshold=0, amount=2_000)
+    coupon_no = shop.front.claimed(template_id, "ann")
+    shop.settle(template_id)
+    ann = _visitor(shop)
+    first, second = (_hidden(ann, "order_no", "/cart?tea=1") for _ in range(2))
+
+    _post(ann, "/orders", order_no=first, tea="1", coupon_no=coupon_no)
+    unlock_coupon(shop.services, "ann", int(coupon_no), "a call", "key:1", force=True)
+    freed = _listed(ann)
+    _post(ann, "/orders", order_no=second, tea="1", coupon_no=coupon_no)
+
+    assert [("Twenty off", "cancelled")] == freed
+    assert [("Twenty off", "coupons held"), ("Twenty off", "cancelled")] == _listed(ann)
 
 
 def _refunds(shop: Shop, order_no: str) -> list[str]:

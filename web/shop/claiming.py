@@ -12,6 +12,7 @@ from coupon_workers.claiming.claim_status import ClaimStatus, claim_status
 from coupon_workers.claiming.offer import Offer
 from coupon_workers.codes.exchange import Exchange, exchange_code
 from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, NotFound, TooManyTries
+from coupon_workers.orders.order_list import newest_orders
 from coupon_workers.runtime.metrics import count_claim
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
 from web.auth import open_to_all
@@ -27,7 +28,7 @@ from web.shop.lottery_wheel import Told, wheels
 from web.shop.visitor import NAME_COOKIE, TOKEN_COOKIE, check_meant, for_visitors, remember, token, user
 
 SHOWN = 24
-"""Offers and coupons on the page."""
+"""Offers, coupons and orders on the page."""
 
 _OF_A_CODE = (InvalidInput, NotFound, Conflict, TooManyTries)
 
@@ -72,13 +73,12 @@ def show_front(drawn: Told | None = None, wrong: WrongCode | None = None) -> Res
     """The page, also after a draw of which it tells, or a code that was refused."""
     claim_id = request.args.get("claim")
     refused = request.args.get("refused")
-    coupons = read_wallet(services(), user(), limit=SHOWN).items
     return page(
         "front.html",
         status_of(wrong.error) if wrong else 200,
         offers=_offers(),
-        coupons=coupons,
-        orders=_orders_of(coupons),
+        coupons=read_wallet(services(), user(), limit=SHOWN).items,
+        orders=newest_orders(services(), user(), limit=SHOWN),
         wrong_code=wrong.typed if wrong else None,
         wrong_why=reason_of(wrong.error) if wrong else None,
         claim=_claim(claim_id) if claim_id else None,
@@ -112,6 +112,16 @@ def claim_state(claim_id: str) -> Any:
     return {"status": _claim(claim_id).status}
 
 
+@shop.get("/claims")
+@shop.get("/codes")
+@shop.get("/draws")
+@shop.get("/orders")
+@for_visitors
+def sent_before() -> Any:
+    """Where forms are sent to stays in the browser's address when one is refused: opened by itself it is the shop."""
+    return redirect(url_for("shop.front"), 303)
+
+
 @shop.post("/codes")
 @for_visitors
 def exchange() -> Any:
@@ -131,15 +141,6 @@ def _offers() -> list[Offer]:
     found = web_of_app().center.offers_for(user(), CHANNEL, limit=SHOWN, before=MAX_COUPON_ID).offers
     ranks = {"claimable": 0, "not_started": 1, "sold_out": 3}
     return sorted(found, key=lambda offer: ranks.get(offer.state, 2))
-
-
-def _orders_of(coupons: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The orders that hold these coupons or were paid with them, by number, newest coupon first."""
-    orders: dict[str, list[dict[str, Any]]] = {}
-    for coupon in coupons:
-        if coupon["order_no"]:
-            orders.setdefault(coupon["order_no"], []).append(coupon)
-    return orders
 
 
 def _claim(claim_id: str) -> ClaimStatus:
