@@ -92,11 +92,12 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
     """What a command that a test runs in this process sets up for its logs ends with the test."""
-    root, pika = logging.getLogger(), logging.getLogger("pika")
-    handlers, levels, config = root.handlers[:], (root.level, pika.level), structlog.get_config()
+    loggers = [logging.getLogger(name) for name in (None, "pika", "dramatiq")]
+    root = loggers[0]
+    handlers, levels, config = root.handlers[:], [logger.level for logger in loggers], structlog.get_config()
     yield
     root.handlers[:] = handlers
-    for logger, level in zip((root, pika), levels, strict=True):
+    for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
     structlog.configure(**config)
 

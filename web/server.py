@@ -74,10 +74,17 @@ def serve(settings: Settings) -> None:
         websockets=False,
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_S,
-        log_level=LogLevels(settings.log_level.lower()),
+        log_level=_own_level(settings),
         log_dictconfig=_LOGS,
     )
     server.serve(target_loader=_load, wrap_loader=False)
+
+
+def _own_level(settings: Settings) -> LogLevels:
+    """Granian's own news, that it listens or that a worker is there, comes before anything can be answered: it is told
+    at DEBUG only. ``coupon-workers up`` tells when all is ready."""
+    level = LogLevels(settings.log_level.lower())
+    return LogLevels.warning if level is LogLevels.info else level
 
 
 class _News(logging.Filter):

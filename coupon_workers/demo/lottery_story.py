@@ -27,10 +27,14 @@ GRAND, SMALL, CARD = 10_000, 190_000, 300_000
 
 
 class LotteryStory:
-    """Prizes of two templates, one that is no coupon, and one chance in two to win nothing."""
+    """Prizes of two templates, one that is no coupon, and one chance in two to win nothing.
 
-    def __init__(self, stage: Stage) -> None:
+    ``plenty`` times as many coupons as the story wants, for whoever draws after its crowd: nothing runs out then.
+    """
+
+    def __init__(self, stage: Stage, plenty: int = 1) -> None:
         self._stage = stage
+        self._grand_stock, self._small_stock = plenty * stage.scale, 20 * plenty * stage.scale
         self._lottery_id = ""
         self._heard: list[StoreAnswer] = []
         self._report: LotteryAnswer | None = None
@@ -38,11 +42,11 @@ class LotteryStory:
     def prepare(self) -> None:
         """The templates of its prizes, then the lottery."""
         stage, scale = self._stage, self._stage.scale
-        grand = stage.open_template("grand-prize", type="cash", amount=10_000, total_quantity=scale)
-        small = stage.open_template("small-prize", type="cash", amount=300, total_quantity=20 * scale)
+        grand = stage.open_template("grand-prize", type="cash", amount=10_000, total_quantity=self._grand_stock)
+        small = stage.open_template("small-prize", type="cash", amount=300, total_quantity=self._small_stock)
         prizes: list[dict[str, Any]] = [
-            {"name": "a hundred off", "weight": GRAND, "template_id": grand, "stock": scale},
-            {"name": "three off", "weight": SMALL, "template_id": small, "stock": 20 * scale},
+            {"name": "a hundred off", "weight": GRAND, "template_id": grand, "stock": self._grand_stock},
+            {"name": "three off", "weight": SMALL, "template_id": small, "stock": self._small_stock},
             {"name": "a greeting card", "weight": CARD, "template_id": None, "stock": 200 * scale},
             {"name": "better luck next time", "weight": MILLION - GRAND - SMALL - CARD, "stock": 1_000 * scale},
         ]

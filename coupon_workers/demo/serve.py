@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import signal
+import sys
 from pathlib import Path
 from types import FrameType
 
@@ -30,7 +32,7 @@ _GUIDE = """
   the shop        {base_url}/shop   (be `{visitor}`, or anybody)
     codes         {codes}
   the reference   {base_url}/docs
-  the rules       COUPON_DATA_DIR={folder} coupon-workers check
+  the rules       COUPON_DATA_DIR={folder} {command} check
 
   What to look at in the console:
     Live view       {base_url}/console/live/{busiest}   claims come in waves
@@ -85,11 +87,18 @@ def _guide(base_url: str, key: str, second: str, sown: SownShop, folder: Path, *
         second=second,
         visitor=VISITOR,
         codes="  ".join(sown.codes[:3]),
-        folder=folder,
+        folder=shlex.quote(str(folder)),
+        command=own_command(),
         busiest=sown.live[0],
         closed=sown.closed,
         kept=f" The data stay in {folder}." if keep else " Nothing is left then.",
     )
+
+
+def own_command() -> str:
+    """What to type for another command of ours: as this one was called, be it on the path or not."""
+    module = sys.modules["__main__"].__spec__  # of a module that runs by ``python -m``; a script has none
+    return shlex.quote(sys.argv[0]) if module is None else shlex.join([sys.executable, "-m", module.name])
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

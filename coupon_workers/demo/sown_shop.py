@@ -29,6 +29,9 @@ VISITOR = "ann"
 STOCK = 20_000
 """Of what is claimed all the time: small enough to be seen falling, large enough for an hour."""
 
+PRIZES = 50
+"""Times the prizes of the lottery's story: its crowd leaves most of them to visitors, who draw twice each."""
+
 PAST_ORDERS, LOCKED_ORDERS = 24, 5
 FANS = 30
 FLASH_STOCK, FLASH_USERS = 40, 60
@@ -47,7 +50,7 @@ class SownShop:
 def sow(stage: Stage, address: Address, step: Callable[[], None]) -> SownShop:
     """Sow it; ``step`` is called ``STEPS`` times. Raises ``CouponWorkersError``, ``ClientError``."""
     codes = CodeStory(stage)
-    stories: tuple[Story, ...] = (PoolStory(stage), GuardedStory(stage), codes, LotteryStory(stage))
+    stories: tuple[Story, ...] = (PoolStory(stage), GuardedStory(stage), codes, LotteryStory(stage, plenty=PRIZES))
     with Traffic(address, connections=8, spread=False) as traffic:
         for story in stories:
             story.prepare()

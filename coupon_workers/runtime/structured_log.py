@@ -83,6 +83,8 @@ def configure_logs(settings: Settings, *, for_good: bool = True) -> None:
     root.setLevel(settings.log_level)
     # It tells every step of every connection, and an outage in six lines: whoever asked tells what failed.
     logging.getLogger("pika").setLevel(logging.NOTSET if settings.log_level == "DEBUG" else logging.CRITICAL)
+    # Its "ready for action" comes before the processes are: ``coupon-workers up`` says when all is ready.
+    logging.getLogger("dramatiq").setLevel(logging.NOTSET if settings.log_level != "INFO" else logging.WARNING)
     for sentence in untold_unknown_settings():
         get_logger(__name__).warning(sentence)
 

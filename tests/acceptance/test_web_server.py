@@ -145,6 +145,13 @@ def _answer(connection: socket.socket) -> tuple[int, str]:
     return int(received[9:12]), received.decode()
 
 
+def test_the_servers_own_news_is_not_told(front: Front) -> None:
+    """It would say that it listens before anything can be answered."""
+    told = Path(front.log.name).read_text()
+
+    assert not re.search("granian|Listening|Spawning|Started worker", told)
+
+
 def test_any_process_tells_the_counts_of_all(front: Front, key: str) -> None:
     """A scrape reaches one of them; the sum is a second old at most."""
     for _ in range(40):

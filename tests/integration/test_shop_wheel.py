@@ -176,5 +176,16 @@ def test_only_wheels_that_run_or_will_are_shown(shop: Shop) -> None:
     assert "Thank you <b>99.9999%</b>" in shown and "A bicycle <b>0.0001%</b>" in shown
 
 
+def test_the_odds_and_that_a_prize_is_gone_are_told_apart(shop: Shop) -> None:
+    """Or "1% all won" would be read as one thing."""
+    ann = _Ann(shop)
+    fair = _fair(shop, stock=1)
+
+    ann.turn(fair)
+    fair.drain()
+
+    assert re.search(r"%</b> · <span[^>]*>all won<", ann.client.get("/shop").text)
+
+
 def _told(answer: Any) -> tuple[str, bool, int | None]:
     return answer["text"], answer["waits"], answer["stop"]

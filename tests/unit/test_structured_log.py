@@ -22,3 +22,16 @@ def test_the_steps_of_a_connection_to_rabbitmq_are_told_at_debug_only(
     logging.getLogger("web").info("ours")
 
     assert lines == len(capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize(("log_level", "lines"), [("DEBUG", 2), ("INFO", 1), ("WARNING", 1), ("ERROR", 0)])
+def test_that_a_worker_process_has_started_is_told_at_debug_only(
+    capsys: pytest.CaptureFixture[str], log_level: str, lines: int
+) -> None:
+    """It would read as if all were ready; what a worker warns of is told."""
+    configure_logs(Settings(log_level=log_level), for_good=False)
+
+    logging.getLogger("dramatiq.WorkerProcess(0)").info("Worker process is ready for action.")
+    logging.getLogger("dramatiq.WorkerProcess(0)").warning("Killing worker process...")
+
+    assert lines == len(capsys.readouterr().err.splitlines())
