@@ -75,7 +75,7 @@ def operator(served: Served) -> Iterator[CouponClient]:
 
 
 def test_there_is_something_of_every_kind_to_look_at(operator: CouponClient) -> None:
-    """Templates in six states, a lottery with prizes left, codes, findings, a closed day, a dead letter, held claims."""
+    """Templates in six states, a lottery with prizes left, codes, findings, a closed day, dead letters, held claims."""
     templates = {template["status"] for template in operator.templates.every()}
     findings = {finding["class"] for finding in operator.back_office.findings(state="open")}
     (batch,) = operator.codes.every()
