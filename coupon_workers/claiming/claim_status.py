@@ -62,21 +62,26 @@ def claim_status(services: Services, claim_id: int, wait_s: float = 0.0) -> Clai
     With ``wait_s`` a queued claim is waited for that many seconds at most. Raises ``StoreUnavailable``; without Redis
     only a claim that is settled can be told.
     """
-    deadline = time.monotonic() + wait_s
     # Redis first: a claim leaves it only after the database has it, so it is never missed between the two.
     try:
-        found = _find_queued(services, claim_id)
+        queued = _queued_until(services, claim_id, time.monotonic() + wait_s)
     except StoreUnavailable:
         if settled := _settled(services, claim_id):
             return settled
         raise
+    return queued or _settled(services, claim_id)
+
+
+def _queued_until(services: Services, claim_id: int, deadline_s: float) -> ClaimStatus | None:
+    """The claim if it is queued still at ``deadline_s`` by the monotonic clock; None as soon as it is not."""
+    found = _find_queued(services, claim_id)
     if found is None:
-        return _settled(services, claim_id)
+        return None
     keys, queued = found
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline_s:
         time.sleep(WAIT_STEP_S)
         if not _is_queued(services, keys, claim_id):
-            return _settled(services, claim_id)
+            return None
     return queued
 
 

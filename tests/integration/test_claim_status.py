@@ -12,11 +12,13 @@ from coupon_workers.claiming.claim_request import ClaimRequest
 from coupon_workers.claiming.claim_status import claim_status, find_claims_of_requests
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.errors import StoreUnavailable
-from coupon_workers.runtime.redis_client import client_without_retries
+from coupon_workers.runtime.redis_client import client_without_retries, make_redis
 from coupon_workers.runtime.services import Services
+from coupon_workers.runtime.settings import Settings
 from coupon_workers.templates.template_desk import pause_template
 from tests.support.crash import Crash, crash_at
 from tests.support.redis_dump import restore, snapshot
+from tests.support.redis_proxy import Fault, proxied
 from tests.support.sale import Sale, open_sale
 
 
@@ -153,6 +155,28 @@ def test_a_settled_claim_is_told_though_redis_does_not_answer(sale: Sale) -> Non
     away = client_without_retries("unix:///nowhere/valkey.sock", 100)
 
     assert ("issued", None, True) == told(replace(sale.services, redis=away), claim_id)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_of_a_redis_that_goes_away_amid_the_wait_the_database_is_asked(
+    sale: Sale, settings: Settings, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """It may have the claim already; if not, nothing is known of it."""
+    claim_id = sale.claim("ann").claim_id
+    with crash_at(monkeypatch, "settle.after_commit" if committed else "settle.before_insert"), pytest.raises(Crash):
+        sale.drain()
+
+    with proxied(settings) as (proxy, through):
+        services = replace(sale.services, redis=make_redis(through))
+        assert ("queued", None, False) == told(services, claim_id)
+        # Which templates are warm, and which of them has it; then the first look of the wait.
+        proxy.plan(Fault.NONE, Fault.NONE, Fault.LOSE_QUESTION)
+        if committed:
+            status = claim_status(services, claim_id, wait_s=10)
+            assert status is not None and "issued" == status.status
+        else:
+            with pytest.raises(StoreUnavailable):
+                claim_status(services, claim_id, wait_s=10)
 
 
 def test_a_request_is_answered_by_its_first_claim(sale: Sale) -> None:
