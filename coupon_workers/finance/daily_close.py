@@ -77,17 +77,27 @@ def reopen_day(services: Services, day: date, operator: str, reason: str) -> Day
 def close_due_day(services: Services, logical_at: datetime) -> date | None:
     """Close the latest day that is over at ``logical_at``, unless it was ever closed; the day, if it was closed now.
 
-    A day that was reopened is left to whoever reopened it. Raises ``StoreUnavailable``.
+    Of two days that were over since the last run the older one: the next run closes the other. A day that was reopened
+    is left to whoever reopened it. Raises ``StoreUnavailable``.
     """
     with transaction(services.engine) as connection:
-        day = last_day_over(connection, logical_at)
-        if read_latest(connection, day) is not None:
-            return None
+        day = _due_day(connection, logical_at)
+    if day is None:
+        return None
     try:
         close_day(services, day, SCHEDULE)
     except Conflict:  # a template further west was published meanwhile: a later run closes the day
         return None
     return day
+
+
+def _due_day(connection: Connection, now: datetime) -> date | None:
+    # Zones may lie 26 hours apart: when the last template of the far west goes, a day is over and the next one with it.
+    last = last_day_over(connection, now)
+    before, closed = (read_latest(connection, last - timedelta(days=days)) for days in (1, 2))
+    if before is None and closed is not None:
+        return last - timedelta(days=1)
+    return last if read_latest(connection, last) is None else None
 
 
 def hold_open_day(connection: Connection, day: date) -> date:

@@ -252,3 +252,18 @@ def test_the_job_closes_each_day_once_it_is_over_everywhere(shop: ClosingShop) -
     assert [date(2026, 11, 10), date(2026, 11, 11), None, date(2026, 11, 12)] == closed
     assert [None] * 4 == again
     assert SCHEDULE == read_close(shop.services, date(2026, 11, 11)).closed_by
+
+
+def test_the_job_leaves_out_no_day_when_the_zones_draw_together(shop: ClosingShop) -> None:
+    """The last template of the far west goes between two runs: two days are over at once, and the older comes first."""
+    east = shop.template(timezone="Pacific/Kiritimati")
+    shop.at("2026-11-11T12:00+14:00").buy("o1", east)
+    west = shop.template(timezone="Pacific/Midway")
+    runs = [datetime.fromisoformat(f"2026-11-12T{at}:00+00:00") for at in ("11:00", "12:00", "13:00", "14:00")]
+    shop.at(LATER)
+
+    closed = [close_due_day(shop.services, runs[0])]
+    shop.execute("UPDATE coupon_template SET status = 'archived' WHERE template_id = :west", west=west)
+    closed += [close_due_day(shop.services, run) for run in runs[1:]]
+
+    assert [date(2026, 11, 10), date(2026, 11, 11), date(2026, 11, 12), None] == closed
