@@ -161,6 +161,40 @@ def test_a_draft_that_is_saved_as_it_is_does_not_change(shop: Shop, zoe: Visitor
     assert before == _template(shop, draft)
 
 
+def test_the_page_shows_every_term_that_was_chosen(shop: Shop, zoe: Visitor) -> None:
+    """Those of the last step too, also where they are what most templates have."""
+    chosen = shop.desk.draft(
+        stacking={"group": "gift", "priority": 3},
+        refund={"return": "never", "threshold": "recheck", "expired": "extend", "grace_days": 2},
+        channels_claim=["app", "h5"],
+        restock_on_revoke=True,
+        notify=False,
+        approval_required=True,
+    )
+
+    facts, usual = (_facts(zoe.page(f"/templates/{number}")) for number in (chosen, shop.desk.draft()))
+
+    terms = {
+        "Claimed in these channels": ("app, h5", "all"),
+        "Group": ("gift", "none"),
+        "Priority": ("3 lower ones are applied first", "100 lower ones are applied first"),
+        "Risk policy": ("none", "none"),
+        "After a refund": ("it never comes back", "it comes back once all is returned"),
+        "Its threshold after a part was returned": ("is checked again", "is kept"),
+        "If it has expired by then": ("it is extended by 2 days", "it stays expired"),
+        "A revoked one goes back to the stock": ("yes", "no"),
+        "Users are told of it": ("no", "yes"),
+        "Published by two people": ("yes", "only where its cost asks for it"),
+    }
+    assert terms == {name: (facts[name], usual[name]) for name in terms}
+
+
+def _facts(page: str) -> dict[str, str]:
+    """What the page tells of the template, by the words beside it."""
+    pairs = re.findall(r"<dt>([^<]+)</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL)
+    return {name: re.sub(r"<[^>]+>", "", told).strip() for name, told in pairs}
+
+
 def _form_values(page: str) -> dict[str, str]:
     """What a browser would send of the form as it stands."""
     from html import unescape
