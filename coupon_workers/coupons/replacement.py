@@ -1,4 +1,4 @@
-"""The coupon that has taken another's place, and why."""
+"""The coupon that has taken another's place, and why; and the one whose place a coupon has taken."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ _REPLACEMENT = text("""
      LIMIT 1
 """)
 
+_ORIGINAL = text(f"""
+    SELECT substr(batch_no, {len(REPLACES_PREFIX) + 1})
+      FROM (SELECT user_id, coupon_id, batch_no, source FROM coupon
+             UNION ALL
+            SELECT user_id, coupon_id, batch_no, source FROM coupon_archive) AS c
+     WHERE user_id = :user_id AND coupon_id = :coupon_id AND source = 'manual' AND starts_with(batch_no, :prefix)
+""")
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -41,3 +49,10 @@ def replacement_of(services: Services, user_id: str, coupon_id: int) -> Replacem
     with transaction(services.engine) as connection:
         found = connection.execute(_REPLACEMENT, named).one_or_none()
     return None if found is None else Replacement(str(found.coupon_id), found.reason)
+
+
+def original_of(services: Services, user_id: str, coupon_id: int) -> str | None:
+    """The number of the coupon whose place the user's coupon has taken, if it has. Raises ``StoreUnavailable``."""
+    named = {"user_id": user_id, "coupon_id": coupon_id, "prefix": REPLACES_PREFIX}
+    with transaction(services.engine) as connection:
+        return connection.execute(_ORIGINAL, named).scalar()

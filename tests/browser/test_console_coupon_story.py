@@ -49,7 +49,7 @@ def test_a_lock_is_freed_and_the_coupon_replaced_by_keyboard(shop: Shop, reader:
     page.keyboard.press("Enter")
 
     expect(page.get_by_role("status")).to_contain_text("This is the new coupon.")
-    expect(page.get_by_text("by hand")).to_be_visible()
+    expect(page.get_by_text("by hand", exact=True)).to_be_visible()
     reader.shoot("story-replaced")
     statuses = {coupon["coupon_no"]: coupon["status"] for coupon in shop.front.wallet("ann").ok()["items"]}
     assert ("revoked", ["revoked", "unused"]) == (statuses[coupon_no], sorted(statuses.values()))

@@ -106,7 +106,9 @@ def test_a_lock_is_freed_with_a_reason_and_by_force(shop: Shop, clerk: Visitor) 
 
     assert (409, True) == (stands.status_code, "The order may still be paid." in stands.text)
     assert [(clerk.key.record.key_id, "a call", None)] == said(shop, "coupon.unlock")
-    assert f"key:{clerk.key.record.key_id}" in clerk.page(f"/coupons/{coupon_no}")
+    page = clerk.page(f"/coupons/{coupon_no}")
+    assert f"key:{clerk.key.record.key_id}" in page and "“a call”" in page.split("Done by hand, and why")[1]
+    assert f"/console/audit?subject=coupon:{coupon_no}" in page
     assert ["Replace", "Revoke"] == buttons(clerk, coupon_no)
 
 
@@ -130,6 +132,9 @@ def test_a_coupon_is_replaced_once_a_form(shop: Shop, clerk: Visitor) -> None:
     page = clerk.page(f"/coupons/{coupon_no}")
     assert f'/console/coupons/{new}"' in page and "“the wrong one”" in page
     assert [] == buttons(clerk, coupon_no)
+    made = clerk.page(f"/coupons/{new}")
+    assert f'/console/coupons/{coupon_no}"' in made.split("It has taken the place of another coupon:")[1]
+    assert "“the wrong one”" in made and "taken the place of another" not in page
 
 
 @pytest.mark.parametrize("action", ["revoke", "unlock", "reissue"])

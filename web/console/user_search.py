@@ -7,9 +7,10 @@ from typing import Any
 from flask import redirect, request, url_for
 
 from coupon_workers.access.principal import Scope
+from coupon_workers.audit.reading import AuditFilter, read_audit_log
 from coupon_workers.claiming.claim_request import user_id_problem
 from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
-from coupon_workers.coupons.replacement import replacement_of
+from coupon_workers.coupons.replacement import original_of, replacement_of
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import NotFound
 from coupon_workers.finance.user_ledger import read_user_ledger
@@ -26,6 +27,9 @@ from web.path_id import path_id
 
 MOST_BOOKINGS = 200
 """On a coupon's page: more than the pieces that people send back one by one. The ledger has them all."""
+
+MOST_SAID = 20
+"""Of what was done by hand, with its reason. The audit log has it all."""
 
 
 @console.get("/users")
@@ -63,6 +67,8 @@ def coupon(coupon_no: str) -> Any:
         bookings=bookings,
         refunded=sum(entry.amount for entry in bookings if entry.kind == "refund"),
         replacement=replaced,
+        original=original_of(services(), owner, coupon_id),
+        said=read_audit_log(services(), AuditFilter(subject=f"coupon:{coupon_id}"), limit=MOST_SAID),
         allotted=allotted_id(),
     )
 
