@@ -30,6 +30,7 @@ def test_a_file_is_given_watched_to_its_end_and_its_failures_are_fetched(
     page.get_by_label("Name", exact=True).fill("Regulars of the north")
     page.get_by_label("Template", exact=True).select_option(label="Gift · 5,000 left")
     page.get_by_label("File of users").set_input_files(_audience(tmp_path, 2_500))
+    page.get_by_label("Starts").fill("")
     reader.press("Make the batch")
 
     expect(page.get_by_role("status").first).to_contain_text("Its audience is being read.")
@@ -61,6 +62,7 @@ def test_a_batch_is_paused_while_it_runs(shop: Shop, reader: Reader, tmp_path: P
     page.get_by_label("Name", exact=True).fill("Regulars")
     page.get_by_label("Template", exact=True).select_option(index=1)
     page.get_by_label("File of users").set_input_files(_audience(tmp_path, 2_500))
+    page.get_by_label("Starts").fill("")
     reader.press("Make the batch")
     page.locator("summary", has_text="Cancel the batch").click()
     work(shop.services, sent_by(shop.services), most=2)

@@ -40,6 +40,24 @@ def _work(shop: Shop) -> None:
     work(shop.services, sent_by(shop.services))
 
 
+def test_as_the_form_comes_its_counts_are_seen_before_anything_is_issued(
+    shop: Shop, zoe: Visitor, desk: BatchDesk
+) -> None:
+    """It starts in ten minutes; emptied, it would start as soon as they are counted."""
+    template_id = shop.desk.open(total_quantity=10)
+    shown = zoe.page("/batches/new")
+    start = re.search(r'name="start_at" type="datetime-local" value="([^"]+)"', shown)
+    assert start is not None
+
+    made = zoe.send_file("/batches/new", users_csv("ann"), "a.csv", **_fields(zoe, template_id, start_at=start[1]))
+    _work(shop)
+
+    moving = zoe.get(f"/data/batches/{_number(made.location)}").get_json()
+    assert ("1", "0") == (moving["texts"]["users"], moving["texts"]["issued"])
+    assert "It starts at" in zoe.page(f"/batches/{_number(made.location)}")
+    assert "before anybody has looked" in shown
+
+
 def test_a_file_becomes_a_batch_and_its_page_adds_up(shop: Shop, zoe: Visitor, desk: BatchDesk) -> None:
     """Every row is somewhere; what failed is a file to download."""
     template_id = shop.desk.open(total_quantity=10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta
 from typing import Any
 
 from flask import request, url_for
@@ -36,14 +36,18 @@ from web.upload_form import MOST_FILE, Upload
 MOST_CHOICES = 200
 """Templates to choose from, of each status."""
 
+LOOK = timedelta(minutes=10)
+"""Until a batch starts, unless its form says otherwise: time to look at its counts, and to cancel it."""
+
 BOTH = N_("Choose a file or write an expression, not both.")
 
 
 @console.get("/batches/new")
 @shown_to(Scope.ADMIN)
 def new_batch() -> Any:
-    """The empty form; ``?template_id=`` chooses."""
-    chosen = {"template_id": request.args.get("template_id", ""), "policy": "all_or_nothing"}
+    """The form, to start in a while, so that the counts are seen first; ``?template_id=`` chooses."""
+    start = read.wall_clock(services().clock() + LOOK, viewer_zone())
+    chosen = {"template_id": request.args.get("template_id", ""), "policy": "all_or_nothing", "start_at": start}
     return _page(Form(chosen), allotted_id())
 
 
