@@ -92,7 +92,7 @@ def test_a_coupon_that_an_order_holds_is_not_taken_back(shop: Shop, clerk: Visit
 
 
 def test_a_lock_is_freed_with_a_reason_and_by_force(shop: Shop, clerk: Visitor) -> None:
-    """While the order may be paid the page says so, and nothing has changed; a locked coupon has no other button."""
+    """While the order may be paid the form says so and keeps the reason; a locked coupon has no other button."""
     centre = OrderCentre(shop)
     coupon_no = centre.coupon()
     centre.lock("o-1", [coupon_no]).ok()
@@ -105,6 +105,8 @@ def test_a_lock_is_freed_with_a_reason_and_by_force(shop: Shop, clerk: Visitor) 
         clerk.done(f"/coupons/{coupon_no}/unlock", reason="a call", force="on")
 
     assert (409, True) == (stands.status_code, "The order may still be paid." in stands.text)
+    assert '<details class="confirm" open>' in stands.text and ">a call</textarea>" in stands.text
+    assert f"/console/coupons/{coupon_no}" == clerk.get(f"/coupons/{coupon_no}/unlock").location
     assert [(clerk.key.record.key_id, "a call", None)] == said(shop, "coupon.unlock")
     page = clerk.page(f"/coupons/{coupon_no}")
     assert f"key:{clerk.key.record.key_id}" in page and "“a call”" in page.split("Done by hand, and why")[1]

@@ -237,6 +237,7 @@ EXAMPLES: dict[str, Example] = {
 LED_ON = {
     "start": "leads to the first page",
     "nowhere": "is no page",
+    "free_coupon_again": "leads to its coupon",
     "static_file": "a file",
     "batch_failures": "a file",
     "findings_file": "a file",

@@ -1,4 +1,4 @@
-"""A user's wallet, and one coupon with what happened to it: what a clerk looks at when somebody calls."""
+"""A user's wallet: what a clerk looks at when somebody calls."""
 
 from __future__ import annotations
 
@@ -7,29 +7,19 @@ from typing import Any
 from flask import redirect, request, url_for
 
 from coupon_workers.access.principal import Scope
-from coupon_workers.audit.reading import AuditFilter, read_audit_log
 from coupon_workers.claiming.claim_request import user_id_problem
-from coupon_workers.coupons.coupon_trail import owner_of, transfer_chain
-from coupon_workers.coupons.replacement import original_of, replacement_of
+from coupon_workers.coupons.coupon_trail import owner_of
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import NotFound
-from coupon_workers.finance.user_ledger import read_user_ledger
-from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_coupon, read_wallet
+from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
 from web.console.blueprint import console
-from web.console.coupon_desk import NOT_FOUND, coupon_and_owner
-from web.console.form import allotted_id
+from web.console.coupon_desk import NOT_FOUND
 from web.console.guard import shown_to
 from web.console.language import gettext
 from web.console.listing import PAGE_SIZE, Listing, cursor_of
 from web.console.rendering import render
 from web.context import services
 from web.path_id import path_id
-
-MOST_BOOKINGS = 200
-"""On a coupon's page: more than the pieces that people send back one by one. The ledger has them all."""
-
-MOST_SAID = 20
-"""Of what was done by hand, with its reason. The audit log has it all."""
 
 
 @console.get("/users")
@@ -46,30 +36,6 @@ def users() -> Any:
     listing = None if problem else _wallet(asked, status)
     return render(
         "users.html", user_id=asked, problem=problem, listing=listing, status=status, statuses=list(CouponStatus)
-    )
-
-
-@console.get("/coupons/<coupon_no>")
-@shown_to(Scope.ADMIN)
-def coupon(coupon_no: str) -> Any:
-    """Whose it is and what it is worth, its history as a line of time, what it has cost, the hands it went through."""
-    coupon_id, owner = coupon_and_owner(coupon_no)
-    found = read_coupon(services(), owner, coupon_id)
-    if found is None:
-        raise NotFound(NOT_FOUND, "there is no such coupon")
-    chain = transfer_chain(services(), coupon_id)
-    replaced = replacement_of(services(), owner, coupon_id)
-    bookings = read_user_ledger(services(), owner, coupon_id=coupon_id, limit=MOST_BOOKINGS)
-    return render(
-        "coupon.html",
-        coupon=found,
-        chain=chain,
-        bookings=bookings,
-        refunded=sum(entry.amount for entry in bookings if entry.kind == "refund"),
-        replacement=replaced,
-        original=original_of(services(), owner, coupon_id),
-        said=read_audit_log(services(), AuditFilter(subject=f"coupon:{coupon_id}"), limit=MOST_SAID),
-        allotted=allotted_id(),
     )
 
 
