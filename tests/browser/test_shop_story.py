@@ -108,3 +108,17 @@ def test_the_shop_is_told_the_visitors_zone(shop: Shop, reader: Reader) -> None:
     told = {cookie["name"]: cookie["value"] for cookie in page.context.cookies() if cookie["path"] == "/shop"}
     assert "Asia/Shanghai" == told["cw_zone"]
     assert "UTC" not in page.content() and "Asia/Tokyo" not in page.content()
+
+
+def test_a_long_state_stays_within_its_card(shop: Shop, reader: Reader) -> None:
+    """At a desktop's width, in English: it is the longest there is."""
+    template_id = shop.desk.open(name="Aside", total_quantity=1)
+    shop.desk.admin.ask("POST", "/v1/code-batches", {"template_id": template_id, "quantity": 1}).ok(202)
+    page = _enter(reader)
+
+    card = page.locator("article.coupon").filter(has_text="Aside")
+    state = card.get_by_text("by code, prize or gift only")
+    inside, outside = state.bounding_box(), card.bounding_box()
+
+    assert inside is not None and outside is not None
+    assert inside["x"] + inside["width"] < outside["x"] + outside["width"]
