@@ -95,7 +95,7 @@ def make_engine(settings: Settings, *, pool_size: int | None = None, for_front: 
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Turn a lost, unreachable or overloaded server into ``StoreUnavailable``; other errors pass."""
+    """Turn a lost, unreachable, overloaded or failing server into ``StoreUnavailable``; other errors pass."""
     try:
         yield
     except NoFreeConnection as error:
@@ -103,9 +103,14 @@ def database_errors() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
     except DBAPIError as error:
-        if error.connection_invalidated:
+        if error.connection_invalidated or _is_its_own(error):
             raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
         raise
+
+
+def _is_its_own(error: DBAPIError) -> bool:
+    """Whether PostgreSQL tells a failure inside of itself (class XX), as of a file that may not grow."""
+    return (getattr(error.orig, "pgcode", None) or "").startswith("XX")
 
 
 @contextmanager

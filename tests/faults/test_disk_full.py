@@ -71,9 +71,10 @@ def test_a_database_that_cannot_write_its_log_ends_and_comes_back_with_everythin
     assert {} == campaign.broken_letters()
 
 
-def test_a_table_that_cannot_grow_makes_the_store_unavailable(engine: Engine) -> None:
-    """As PostgreSQL says it of a full disk; nothing of the transaction stays."""
-    full = "DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+@pytest.mark.parametrize("code", ["disk_full", "io_error", "internal_error"])
+def test_a_table_that_cannot_grow_makes_the_store_unavailable(engine: Engine, code: str) -> None:
+    """As PostgreSQL says it of a full disk, a broken one, a limit of files; nothing of the transaction stays."""
+    full = f"DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = '{code}'; END $$"
 
     with pytest.raises(StoreUnavailable), transaction(engine) as connection:
         connection.exec_driver_sql("CREATE TABLE half_done (n integer)")
