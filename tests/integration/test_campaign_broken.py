@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +12,7 @@ from coupon_workers.campaigns.batch_control import approve_batch, pause_batch
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.claiming.gate_step import step_field
 from coupon_workers.errors import Conflict
-from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
 from tests.support.campaign import plan_campaign
 from tests.support.sale import assert_sound, open_sale
 
@@ -29,14 +26,6 @@ _OTHER_COUPONS = """
     SELECT 'o' || n, n, 1 + n % 3, 1, 'early', 1, now(), now() + interval '7 days', 'claim', now()
       FROM generate_series(1, :people) AS n"""
 _READ = text("SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname ~ '^coupon_p?[0-9]+$'")
-
-
-@pytest.fixture
-def one_connection(settings: Settings, engine: Engine) -> Iterator[Engine]:
-    """Everything that is asked runs on one connection, whose counters are then looked at."""
-    made = make_engine(settings, pool_size=1)
-    yield made
-    made.dispose()
 
 
 def run(engine: Engine, statement: str, **named: Any) -> None:

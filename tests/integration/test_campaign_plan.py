@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +10,7 @@ from sqlalchemy import Engine, text
 
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.claiming.gate_step import step_field
-from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
 from tests.support.campaign import Campaign, plan_campaign
 from tests.support.sale import Sale, open_sale
 
@@ -35,15 +32,6 @@ _READ = text("""
       FROM pg_stat_user_tables t
      WHERE t.relname ~ '^(coupon(_flow)?(_p?[0-9]+)?|audience_member|issue_shard|issue_batch|batch_failure)$'
 """)
-
-
-@pytest.fixture
-def one_connection(settings: Settings, engine: Engine) -> Iterator[Engine]:
-    """Everything that is asked runs on one connection, whose counters are then looked at."""
-    engine.dispose()  # what others have read before is counted when their connections end, if not sooner
-    made = make_engine(settings, pool_size=1)
-    yield made
-    made.dispose()
 
 
 def reading(engine: Engine) -> dict[str, tuple[int, int]]:

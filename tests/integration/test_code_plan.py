@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from coupon_workers.codes.code_generation import run_generation
 from coupon_workers.codes.code_sweep import sweep_codes
 from coupon_workers.codes.exchange import Exchange, exchange_code
 from coupon_workers.errors import NotFound
-from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.services import Services
 from tests.support.code_batch import plan_codes
 from tests.support.sale import open_sale
@@ -26,10 +25,9 @@ _READ = text("""
 
 
 @pytest.mark.parametrize("analyzed", [False, True])
-def test_an_exchange_reads_as_many_rows_as_it_needs(services: Services, analyzed: bool) -> None:
+def test_an_exchange_reads_as_many_rows_as_it_needs(services: Services, one_connection: Engine, analyzed: bool) -> None:
     """A right code and a wrong one; with statistics of a full table or without."""
-    services.engine.dispose()
-    ours = replace(services, engine=make_engine(services.settings, pool_size=1))
+    ours = replace(services, engine=one_connection)
     sale = open_sale(ours, total_quantity=MANY * 3, per_user_limit=3)
     desk = plan_codes(sale, MANY)
     run_generation(ours, desk.code_batch_id, turn_s=3_600)
@@ -58,7 +56,6 @@ def test_an_exchange_reads_as_many_rows_as_it_needs(services: Services, analyzed
     assert {} == {name: after[name][0] - before[name][0] for name in after if after[name][0] > before[name][0]}
     assert entries.pop("code") <= TRIES * 12
     assert sum(entries.values()) <= TRIES * 6
-    ours.engine.dispose()
 
 
 def _reading(services: Services) -> dict[str, tuple[int, int]]:

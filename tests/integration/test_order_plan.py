@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,9 +10,7 @@ from sqlalchemy import Engine, text
 
 from coupon_workers.orders import unlock_sweep
 from coupon_workers.orders.unlock_sweep import CHUNK, settle_met_events
-from coupon_workers.runtime.database import make_engine
 from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
 from tests.support.order_heap import heap
 from tests.support.order_shop import START, OrderShop
 
@@ -35,14 +32,6 @@ ANALYZED = "coupon, coupon_order, coupon_use, coupon_flow, coupon_template"
 _SCANS = text(
     "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname ~ '^coupon(_order|_use|_flow)?(_p?[0-9]+)?$'"
 )
-
-
-@pytest.fixture
-def one_connection(settings: Settings, engine: Engine) -> Iterator[Engine]:
-    """Everything that is asked runs on one connection, whose counters are then looked at."""
-    made = make_engine(settings, pool_size=1)
-    yield made
-    made.dispose()
 
 
 def sequential_scans(engine: Engine) -> dict[str, int]:
