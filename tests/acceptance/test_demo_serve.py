@@ -74,19 +74,20 @@ def operator(served: Served) -> Iterator[CouponClient]:
         yield client
 
 
-def test_there_is_something_of_every_kind_to_look_at(operator: CouponClient) -> None:
+def test_there_is_something_of_every_kind_to_look_at(served: Served, operator: CouponClient) -> None:
     """Templates in six states, a lottery with prizes left, codes, findings, a closed day, dead letters, held claims."""
     templates = {template["status"] for template in operator.templates.every()}
     findings = {finding["class"] for finding in operator.back_office.findings(state="open")}
     (batch,) = operator.codes.every()
     (lottery,) = operator.lotteries.every()
-    (day,) = operator.back_office.days()
+    day = operator.back_office.day(served.named("Daily closes").rstrip(","))
 
     assert {"draft", "pending_approval", "scheduled", "active", "paused", "offline"} == templates
     assert {"paid_differs", "redeemed_without_order", "discount_without_redemption"} == findings
     assert 0 < batch["used"] < batch["quantity"]
     assert lottery["draws"] > 0 and all(prize["left"] > prize["stock"] / 2 for prize in lottery["prizes"])
     assert ("closed", True) == (day["status"], any(True for _ in operator.back_office.ledger(date=day["date"])))
+    assert day["date"] in {each["date"] for each in operator.back_office.days()}
     assert ["greet_birthdays"] == [letter["actor"] for letter in operator.operations.dead_letters()]
     assert any(True for _ in operator.risk.reviews(state="held"))
 

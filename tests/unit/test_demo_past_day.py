@@ -20,3 +20,15 @@ def test_it_is_yesterday_and_far_from_midnight(hour: int) -> None:
 
     assert now.astimezone(ZoneInfo(TIMEZONE)).date() - timedelta(days=1) == there.date()
     assert BORDER_HOURS < there.hour < 24 - BORDER_HOURS
+
+
+@pytest.mark.parametrize(("after_midnight", "days_ago"), [(timedelta(seconds=119), 2), (timedelta(seconds=120), 1)])
+def test_just_after_midnight_it_is_the_day_before_whose_books_can_be_closed(
+    after_midnight: timedelta, days_ago: int
+) -> None:
+    """A demo that is started then shows a closed day as well: the newest one's books open for another moment."""
+    midnight = datetime(2026, 12, 1, tzinfo=ZoneInfo(TIMEZONE))
+
+    there = noon_yesterday((midnight + after_midnight).astimezone(UTC)).astimezone(ZoneInfo(TIMEZONE))
+
+    assert midnight.date() - timedelta(days=days_ago) == there.date()
