@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 
 KEEP = timedelta(days=90)
 """From its end: a campaign is looked into within a quarter, and a million users a batch are not kept without need."""
-
-CHUNK = 1_000
-"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
 # What went longest ago comes first, and so does what was broken off.
 _NEXT = text("""
@@ -57,10 +55,11 @@ def forget_audiences(services: Services, now: datetime) -> Forgotten:
     """
     batches = members = failures = 0
     while (batch_id := _next(services, now - KEEP)) is not None:
-        members += _delete(services, _MEMBERS, batch_id)
-        failures += _delete(services, _FAILURES, batch_id)
+        batch = {"batch_id": batch_id}
+        members += delete_in_chunks(services.engine, _MEMBERS, batch, CHUNK)
+        failures += delete_in_chunks(services.engine, _FAILURES, batch, CHUNK)
         with transaction(services.engine) as connection:
-            connection.execute(_GONE, {"batch_id": batch_id})
+            connection.execute(_GONE, batch)
         batches += 1
     return Forgotten(batches, members, failures)
 
@@ -69,13 +68,3 @@ def _next(services: Services, before: datetime) -> int | None:
     with transaction(services.engine) as connection:
         batch_id: int | None = connection.scalar(_NEXT, {"before": before})
         return batch_id
-
-
-def _delete(services: Services, statement: TextClause, batch_id: int) -> int:
-    deleted = 0
-    while True:
-        with transaction(services.engine) as connection:
-            count = connection.execute(statement, {"batch_id": batch_id, "chunk": CHUNK}).rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted

@@ -7,13 +7,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.services import Services
 
 KEEP = timedelta(days=90)
-
-CHUNK = 1_000
-"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
 _FORGET = text("""
     DELETE FROM claim_set_aside WHERE ctid = ANY (ARRAY (
@@ -28,10 +25,4 @@ def forget_set_aside(services: Services, now: datetime) -> int:
 
     Raises ``StoreUnavailable``; the chunks before then are done.
     """
-    deleted = 0
-    while True:
-        with transaction(services.engine) as connection:
-            count = connection.execute(_FORGET, {"before": now - KEEP, "chunk": CHUNK}).rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted
+    return delete_in_chunks(services.engine, _FORGET, {"before": now - KEEP}, CHUNK)

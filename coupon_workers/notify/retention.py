@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from coupon_workers.notify.webhook import discard_pending
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
 
 KEEP = timedelta(days=30)
 """Ten times as long as a message is tried; what is still on its way then, nobody takes."""
-
-CHUNK = 1_000
-"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
 _EVENTS = text("""
     DELETE FROM outbox WHERE outbox_id = ANY (ARRAY (
@@ -66,13 +64,13 @@ def forget_messages(services: Services, now: datetime) -> Forgotten:
 
     Raises ``StoreUnavailable``; the chunks before then are done.
     """
-    before = now - KEEP
+    before = {"before": now - KEEP}
     while _discard_stranded(services, now):
         pass
-    events = _delete(services, _EVENTS, before)
-    deliveries = _delete(services, _DELIVERIES, before)
+    events = delete_in_chunks(services.engine, _EVENTS, before, CHUNK)
+    deliveries = delete_in_chunks(services.engine, _DELIVERIES, before, CHUNK)
     with transaction(services.engine) as connection:
-        connection.execute(_WEBHOOKS, {"before": before})
+        connection.execute(_WEBHOOKS, before)
     return Forgotten(events, deliveries)
 
 
@@ -80,14 +78,3 @@ def _discard_stranded(services: Services, now: datetime) -> int:
     with transaction(services.engine) as connection:
         ended = connection.execute(_STRANDED).all()
         return sum(discard_pending(connection, row.webhook_id, row.disabled_reason, now) for row in ended)
-
-
-def _delete(services: Services, statement: TextClause, before: datetime) -> int:
-    deleted = 0
-    while True:
-        with transaction(services.engine) as connection:
-            result = connection.execute(statement, {"before": before, "chunk": CHUNK})
-            count = result.scalar_one() if result.returns_rows else result.rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted

@@ -11,14 +11,11 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.services import Services
 
 KEEP = timedelta(days=90)
 """From the day on which it was refused: far beyond any repetition of a feed, and enough to look into a complaint."""
-
-CHUNK = 1_000
-"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
 _UNKNOWN = text("""
     DELETE FROM order_event WHERE (user_id, event_id) IN (
@@ -37,10 +34,4 @@ def forget_unknown_events(services: Services, now: datetime) -> int:
 
     Raises ``StoreUnavailable``; the chunks before then are done.
     """
-    deleted = 0
-    while True:
-        with transaction(services.engine) as connection:
-            count = connection.execute(_UNKNOWN, {"before": now - KEEP, "chunk": CHUNK}).rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted
+    return delete_in_chunks(services.engine, _UNKNOWN, {"before": now - KEEP}, CHUNK)

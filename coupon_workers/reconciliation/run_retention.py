@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.chunked_deletion import delete_in_chunks
 from coupon_workers.runtime.services import Services
 
 KEEP = timedelta(days=90)
@@ -30,10 +30,4 @@ def forget_runs(services: Services, now: datetime) -> int:
 
     Raises ``StoreUnavailable``; the chunks before then are done.
     """
-    deleted = 0
-    while True:
-        with transaction(services.engine) as connection:
-            count = connection.execute(_FORGET, {"before": now - KEEP, "chunk": CHUNK}).rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted
+    return delete_in_chunks(services.engine, _FORGET, {"before": now - KEEP}, CHUNK)

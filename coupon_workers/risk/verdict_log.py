@@ -15,6 +15,7 @@ from coupon_workers.claiming.pending import PendingClaim
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.risk.subject import gates_with_log
 from coupon_workers.runtime.array_literal import numbers, texts
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
 from coupon_workers.runtime.services import Services
@@ -42,7 +43,7 @@ _DROPPED = text("""
 """)
 _FORGET = text("""
     DELETE FROM risk_verdict WHERE verdict_id = ANY (ARRAY (
-        SELECT verdict_id FROM risk_verdict WHERE at < :before ORDER BY at LIMIT 1000
+        SELECT verdict_id FROM risk_verdict WHERE at < :before ORDER BY at LIMIT :chunk
     ))
 """)
 
@@ -89,13 +90,7 @@ def drain_logs(services: Services) -> int:
 
 def forget_verdicts(services: Services, now: datetime) -> int:
     """Delete verdicts past their keeping time at ``now``, in chunks. Raises ``StoreUnavailable``."""
-    forgotten = 0
-    while True:
-        with transaction(services.engine) as connection:
-            count = connection.execute(_FORGET, {"before": now - KEPT}).rowcount
-        forgotten += count
-        if count < AT_A_TIME:
-            return forgotten
+    return delete_in_chunks(services.engine, _FORGET, {"before": now - KEPT}, CHUNK)
 
 
 def _drain(services: Services, keys: BucketKeys) -> int:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Engine, TextClause, text
+from sqlalchemy import text
 
-from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.chunked_deletion import CHUNK, delete_in_chunks
 from coupon_workers.runtime.services import Services
 from coupon_workers.scheduling.job import FREQUENT, KEEP_FREQUENT_RUNS, KEEP_RUNS
 
 KEEP_ANSWERS = timedelta(days=7)
 """How long a request with an ``Idempotency-Key`` is answered as before; API.md promises a day at least."""
-
-CHUNK = 1_000
-"""Rows deleted in one transaction: milliseconds of locks, and nothing lost when it is broken off."""
 
 # Sub-selects with LIMIT 1 and max() are single probes of the primary key, whatever the planner thinks of the table. The
 # newest run of a job always stays: it says what has run.
@@ -69,18 +66,11 @@ def prune_history(services: Services, now: datetime) -> Pruned:
     Runs of jobs that run more often than hourly are kept for a day, others for 90, the newest of each for ever; extra
     runs for 90; stored answers for seven days. Raises ``StoreUnavailable``; the chunks before then are done.
     """
-    frequent = _delete(services.engine, _FREQUENT_RUNS, before=now - KEEP_FREQUENT_RUNS, frequent=FREQUENT)
-    old = _delete(services.engine, _OLD_RUNS, before=now - KEEP_RUNS)
-    answers = _delete(services.engine, _OLD_ANSWERS, before=now - KEEP_ANSWERS)
-    extra = _delete(services.engine, _OLD_EXTRA_RUNS, before=now - KEEP_RUNS)
+    engine = services.engine
+    frequent = delete_in_chunks(
+        engine, _FREQUENT_RUNS, {"before": now - KEEP_FREQUENT_RUNS, "frequent": FREQUENT}, CHUNK
+    )
+    old = delete_in_chunks(engine, _OLD_RUNS, {"before": now - KEEP_RUNS}, CHUNK)
+    answers = delete_in_chunks(engine, _OLD_ANSWERS, {"before": now - KEEP_ANSWERS}, CHUNK)
+    extra = delete_in_chunks(engine, _OLD_EXTRA_RUNS, {"before": now - KEEP_RUNS}, CHUNK)
     return Pruned(frequent + old + extra, answers)
-
-
-def _delete(engine: Engine, statement: TextClause, **named: datetime | timedelta) -> int:
-    deleted = 0
-    while True:
-        with transaction(engine) as connection:
-            count = connection.execute(statement, {**named, "chunk": CHUNK}).rowcount
-        deleted += count
-        if count < CHUNK:
-            return deleted

@@ -6,14 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.orders import unlock_sweep
 from coupon_workers.orders.unlock_sweep import CHUNK, release_overdue_locks
 from coupon_workers.runtime.services import Services
 from tests.support.gift import at_once
+from tests.support.lost_commit import commit_lost
 from tests.support.order_heap import heap
 from tests.support.order_race import row_held
 from tests.support.order_shop import START, OrderShop
@@ -88,18 +87,9 @@ def test_two_sweeps_at_once_share_the_work(shop: OrderShop) -> None:
 def test_a_sweep_that_dies_leaves_the_rest_to_the_next(shop: OrderShop) -> None:
     """The third commit fails: two chunks are done, and the third is whole."""
     heap(shop, MANY, status="locked", until=START)
-    commits = iter(range(100))
 
-    def fail(_: object) -> None:
-        if next(commits) == 2:
-            raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
-
-    event.listen(shop.services.engine, "commit", fail)
-    try:
-        with pytest.raises(StoreUnavailable):
-            shop.sweep()
-    finally:
-        event.remove(shop.services.engine, "commit", fail)
+    with commit_lost(shop.services.engine, nth=3), pytest.raises(StoreUnavailable):
+        shop.sweep()
 
     assert [("locked", MANY - 2 * CHUNK), ("released", 2 * CHUNK)] == shop.rows(COUNTS)
     assert MANY - 2 * CHUNK == shop.sweep()

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine, text
 
+from coupon_workers.runtime.chunked_deletion import CHUNK
 from coupon_workers.runtime.services import Services
 from coupon_workers.scheduling import history
-from coupon_workers.scheduling.history import CHUNK, KEEP_ANSWERS, Pruned, prune_history
+from coupon_workers.scheduling.history import KEEP_ANSWERS, Pruned, prune_history
 from coupon_workers.scheduling.job import FREQUENT, KEEP_FREQUENT_RUNS, KEEP_RUNS
 
 NOW = datetime(2026, 11, 11, 12, tzinfo=UTC)

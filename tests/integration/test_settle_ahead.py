@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from coupon_workers.claiming import claim_batch, read_ahead, settlement
 from coupon_workers.claiming.outcome import ClaimOutcome
@@ -22,6 +20,7 @@ from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import pause_template, resume_template
 from tests.support.crash import Crash, crash_at
+from tests.support.lost_commit import commit_lost
 from tests.support.redis_dump import restore, snapshot
 from tests.support.sale import Sale, assert_sound, open_sale
 
@@ -216,20 +215,8 @@ def test_a_redis_that_fails_while_reading_ahead_ends_the_drain_cleanly(
 def test_a_commit_that_fails_leaves_what_was_read_ahead_to_the_next_drain(sale: Sale) -> None:
     """The batch before it is acknowledged all the same."""
     claim_ids = sale.claim_each(users(8))
-    commits = 0
-
-    def fail(_: object) -> None:
-        nonlocal commits
-        commits += 1
-        if commits == 2:
-            raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
-
-    event.listen(sale.services.engine, "commit", fail)
-    try:
-        with pytest.raises(StoreUnavailable):
-            sale.drain()
-    finally:
-        event.remove(sale.services.engine, "commit", fail)
+    with commit_lost(sale.services.engine, nth=2), pytest.raises(StoreUnavailable):
+        sale.drain()
     left = (set(sale.coupons()), sale.queued, beside())
 
     assert (set(claim_ids[:3]), 5, []) == left

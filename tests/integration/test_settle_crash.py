@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
 
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import pause_template
 from tests.support.crash import Crash, crash_at
+from tests.support.lost_commit import commit_lost
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.template import change_template
 
@@ -97,16 +96,8 @@ def test_a_claim_rejected_before_the_crash_stays_rejected_though_it_could_be_iss
 def test_a_commit_that_fails_leaves_the_claims_queued(sale: Sale) -> None:
     """Stock and allowance stay with them, and the next drain settles them (CASES 4)."""
     claim_ids = sale.claim_each(["ann", "bob"])
-
-    def fail(_: object) -> None:
-        raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
-
-    event.listen(sale.services.engine, "commit", fail)
-    try:
-        with pytest.raises(StoreUnavailable):
-            sale.drain()
-    finally:
-        event.remove(sale.services.engine, "commit", fail)
+    with commit_lost(sale.services.engine), pytest.raises(StoreUnavailable):
+        sale.drain()
     left = (sale.coupons(), sale.queued, sale.stock)
     sale.drain()
 
@@ -118,17 +109,8 @@ def test_a_commit_that_fails_leaves_the_claims_queued(sale: Sale) -> None:
 def test_a_commit_whose_answer_is_lost_gives_nothing_back(sale: Sale) -> None:
     """The coupons are there: the next drain finds them and only acknowledges."""
     claim_ids = sale.claim_each(["ann", "bob"])
-
-    def commit_and_fail(connection: object) -> None:
-        connection.connection.dbapi_connection.commit()  # type: ignore[attr-defined]
-        raise OperationalError("COMMIT", {}, Exception("the server closed the connection"))
-
-    event.listen(sale.services.engine, "commit", commit_and_fail)
-    try:
-        with pytest.raises(StoreUnavailable):
-            sale.drain()
-    finally:
-        event.remove(sale.services.engine, "commit", commit_and_fail)
+    with commit_lost(sale.services.engine, done=True), pytest.raises(StoreUnavailable):
+        sale.drain()
     left = (set(sale.coupons()), sale.queued, sale.stock)
     sale.drain()
 

@@ -13,7 +13,7 @@ from coupon_workers.campaigns import staging
 from coupon_workers.campaigns.staging import stage_batch
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.services import Services
-from tests.support.order_crash import commit_lost
+from tests.support.lost_commit import commit_lost
 from tests.support.staging_batch import Staged, csv_of, staged, waiting_batch
 from tests.support.staging_child import stage_in_child
 
