@@ -1,4 +1,4 @@
-"""A shop in this process for each test or each module, and a real installation for the run, started when asked for."""
+"""The application in this process, or a shop in it, and a real installation for the run, started when asked for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from flask.testing import FlaskClient
+from flask_openapi3 import OpenAPI
 from sqlalchemy import Engine
 
 from coupon_workers.runtime.process import make_services
@@ -14,6 +16,19 @@ from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.worker_number import LeasedIds
 from tests.support.http_shop import Shop, empty_stores
 from tests.support.http_system import System
+from web.app import create_app
+
+
+@pytest.fixture
+def app(services: Services) -> OpenAPI:
+    """The application on empty stores."""
+    return create_app(services)
+
+
+@pytest.fixture
+def client(app: OpenAPI) -> FlaskClient:
+    """A client of it, without a key."""
+    return app.test_client()
 
 
 @pytest.fixture

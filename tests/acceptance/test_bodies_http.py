@@ -7,37 +7,15 @@ import json
 
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.runtime.services import Services
-from web.app import create_app
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def client(services: Services) -> FlaskClient:
-    """A client of the application on the run's servers."""
-    return create_app(services).test_client()
+from tests.support.flask_caller import Headers, key_header, refusal_of
 
 
 @pytest.fixture
 def admin(services: Services) -> Headers:
     """The header of an administrator's key."""
-    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=['admin']).key}"}
-
-
-def _problem(response: TestResponse) -> tuple[int, str]:
-    """Status and code, after a look at the form."""
-    assert "application/problem+json" == response.content_type
-    body = json.loads(response.data)
-    assert {"type", "title", "status", "code", "detail", "errors"} <= set(body)
-    assert response.status_code == body["status"]
-    assert body["code"] == body["code"].upper()
-    assert all({"field", "message"} == set(error) for error in body["errors"])
-    assert response.headers["X-Request-Id"]
-    return body["status"], body["code"]
+    return key_header(services, "admin")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +44,7 @@ def test_a_body_that_cannot_be_read_is_told_why(
     """A precise 4xx, never 500."""
     response = client.post("/v1/api-keys", data=body, content_type=content_type, headers=admin)
 
-    assert expected == _problem(response)
+    assert expected == refusal_of(response)
 
 
 def test_fields_that_break_a_rule_are_all_named(client: FlaskClient, admin: Headers) -> None:
@@ -75,7 +53,7 @@ def test_fields_that_break_a_rule_are_all_named(client: FlaskClient, admin: Head
 
     response = client.post("/v1/api-keys", json=body, headers=admin)
 
-    assert (422, "VALIDATION_FAILED") == _problem(response)
+    assert (422, "VALIDATION_FAILED") == refusal_of(response)
     problem = json.loads(response.data)
     assert {"name", "scopes.0", "signed", "colour"} == {error["field"] for error in problem["errors"]}
     assert b"sesame" not in response.data
@@ -96,9 +74,9 @@ def test_a_body_over_a_mebibyte_is_too_large(client: FlaskClient, admin: Headers
     )
     allowed = client.post("/v1/api-keys", data=b" " * limit, content_type=json_type, headers=admin)
 
-    assert (413, "BODY_TOO_LARGE") == _problem(told)
-    assert (413, "BODY_TOO_LARGE") == _problem(chunked)
-    assert (400, "MALFORMED_JSON") == _problem(allowed)
+    assert (413, "BODY_TOO_LARGE") == refusal_of(told)
+    assert (413, "BODY_TOO_LARGE") == refusal_of(chunked)
+    assert (400, "MALFORMED_JSON") == refusal_of(allowed)
 
 
 def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admin: Headers) -> None:
@@ -111,4 +89,4 @@ def test_a_body_that_ends_early_is_not_taken_for_whole(client: FlaskClient, admi
         environ_overrides={"CONTENT_LENGTH": "10"},
     )
 
-    assert (400, "INCOMPLETE_BODY") == _problem(response)
+    assert (400, "INCOMPLETE_BODY") == refusal_of(response)

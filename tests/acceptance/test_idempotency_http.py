@@ -12,40 +12,17 @@ from flask_openapi3 import OpenAPI
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.errors import Conflict, StoreUnavailable
 from coupon_workers.runtime.services import Services
-from web.app import create_app
+from tests.support.flask_caller import Headers, key_header, refusal_of
 from web.auth import guard_views, require
 from web.idempotent import idempotent
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def app(services: Services) -> OpenAPI:
-    """The application on the run's servers."""
-    return create_app(services)
-
-
-@pytest.fixture
-def client(app: OpenAPI) -> FlaskClient:
-    """A client of it."""
-    return app.test_client()
-
-
-def _key(services: Services, *scopes: str) -> Headers:
-    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=scopes).key}"}
 
 
 @pytest.fixture
 def admin(services: Services) -> Headers:
     """The header of an administrator's key."""
-    return _key(services, "admin")
-
-
-def _code(response: TestResponse) -> tuple[int, str]:
-    return response.status_code, json.loads(response.data)["code"]
+    return key_header(services, "admin")
 
 
 def _post(client: FlaskClient, headers: Headers, key: str, body: dict[str, Any] | bytes | None = None) -> TestResponse:
@@ -97,7 +74,7 @@ def test_another_request_under_the_same_key_is_refused(client: FlaskClient, admi
     delete = client.delete(f"/v1/api-keys/{made['key_id']}", headers=key)
 
     for response in (body, query, delete):
-        assert (422, "IDEMPOTENCY_MISMATCH") == _code(response)
+        assert (422, "IDEMPOTENCY_MISMATCH") == refusal_of(response)
     assert 1 == _count_keys(services)
 
 
@@ -105,7 +82,7 @@ def test_the_answer_of_another_caller_is_never_shown(client: FlaskClient, admin:
     """A key of a request belongs to the API key it was sent with."""
     first = _post(client, admin, "k")
 
-    other = _post(client, _key(services, "admin"), "k")
+    other = _post(client, key_header(services, "admin"), "k")
 
     assert (first.json or {})["key_id"] != (other.json or {})["key_id"]
     assert "Idempotency-Replayed" not in other.headers
@@ -114,13 +91,13 @@ def test_the_answer_of_another_caller_is_never_shown(client: FlaskClient, admin:
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é", "a\tb"])
 def test_a_key_must_be_visible_ascii(client: FlaskClient, admin: Headers, services: Services, key: str) -> None:
     """1 to 255 characters; otherwise nothing is done."""
-    assert (422, "VALIDATION_FAILED") == _code(_post(client, admin, key))
+    assert (422, "VALIDATION_FAILED") == refusal_of(_post(client, admin, key))
     assert 0 == _count_keys(services)
 
 
 def test_a_body_that_breaks_a_rule_uses_up_no_key(client: FlaskClient, admin: Headers) -> None:
     """The corrected request runs under the same key."""
-    assert (422, "VALIDATION_FAILED") == _code(_post(client, admin, "k", {"name": "n", "scopes": ["sesame"]}))
+    assert (422, "VALIDATION_FAILED") == refusal_of(_post(client, admin, "k", {"name": "n", "scopes": ["sesame"]}))
 
     assert 201 == _post(client, admin, "k").status_code
 
@@ -184,7 +161,7 @@ def test_a_refusal_is_kept(client: FlaskClient, admin: Headers, counter: Counter
 
     second = counter.post(client, admin)
 
-    assert (409, "BUSY") == _code(first)
+    assert (409, "BUSY") == refusal_of(first)
     assert (first.data, first.content_type) == (second.data, second.content_type)
     assert ("true", 1) == (second.headers["Idempotency-Replayed"], counter.calls)
 
@@ -203,7 +180,7 @@ def test_while_the_first_runs_the_others_are_told_to_wait(
     counter.go_on.set()
     first.join(10)
 
-    assert (409, "IN_PROGRESS") == _code(waiting)
+    assert (409, "IN_PROGRESS") == refusal_of(waiting)
     assert 1 <= int(waiting.headers["Retry-After"]) <= 60
     assert 201 == answers[0].status_code
     assert ({"calls": 1}, "true") == (

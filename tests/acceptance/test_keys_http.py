@@ -9,40 +9,16 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from flask_openapi3 import OpenAPI
-from werkzeug.test import TestResponse
 
 from coupon_workers.access.api_key import create_key, revoke_key
 from coupon_workers.runtime.services import Services
-from web.app import create_app
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def app(services: Services) -> OpenAPI:
-    """The application on the run's servers."""
-    return create_app(services)
-
-
-@pytest.fixture
-def client(app: OpenAPI) -> FlaskClient:
-    """A client of it."""
-    return app.test_client()
-
-
-def _key(services: Services, *scopes: str) -> Headers:
-    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=scopes).key}"}
+from tests.support.flask_caller import Headers, key_header, refusal_of
 
 
 @pytest.fixture
 def admin(services: Services) -> Headers:
     """The header of an administrator's key."""
-    return _key(services, "admin")
-
-
-def _code(response: TestResponse) -> tuple[int, str]:
-    return response.status_code, json.loads(response.data)["code"]
+    return key_header(services, "admin")
 
 
 def test_a_new_key_is_shown_once_and_opens(client: FlaskClient, admin: Headers) -> None:
@@ -70,7 +46,7 @@ def test_a_revoked_key_is_refused_at_once(client: FlaskClient, admin: Headers) -
 
     assert (200, first.json) == (second.status_code, second.json)
     assert (first.json or {})["revoked_at"].endswith("Z")
-    assert (401, "INVALID_KEY") == _code(client.get("/v1/queues", headers=headers))
+    assert (401, "INVALID_KEY") == refusal_of(client.get("/v1/queues", headers=headers))
 
 
 def test_a_key_revoked_elsewhere_is_refused_within_seconds(
@@ -87,13 +63,13 @@ def test_a_key_revoked_elsewhere_is_refused_within_seconds(
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
-    assert (401, "INVALID_KEY") == _code(client.get("/v1/queues", headers=headers))
+    assert (401, "INVALID_KEY") == refusal_of(client.get("/v1/queues", headers=headers))
 
 
 def test_a_key_that_does_not_exist_cannot_be_revoked(client: FlaskClient, admin: Headers) -> None:
     """404, whatever text is given for its id."""
     for key_id in ("0123456789abcdef", "x", "%20", "a'b", "é"):
-        assert (404, "API_KEY_NOT_FOUND") == _code(client.delete(f"/v1/api-keys/{key_id}", headers=admin))
+        assert (404, "API_KEY_NOT_FOUND") == refusal_of(client.delete(f"/v1/api-keys/{key_id}", headers=admin))
 
 
 @pytest.mark.parametrize("instant", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-01-01T00:00:00"])
@@ -101,7 +77,7 @@ def test_a_cursor_of_no_page_is_refused(client: FlaskClient, admin: Headers, ins
     """Also one that reads as an instant which no database knows."""
     cursor = base64.urlsafe_b64encode(json.dumps([instant, "x"]).encode()).decode()
 
-    assert (422, "VALIDATION_FAILED") == _code(client.get(f"/v1/api-keys?cursor={cursor}", headers=admin))
+    assert (422, "VALIDATION_FAILED") == refusal_of(client.get(f"/v1/api-keys?cursor={cursor}", headers=admin))
 
 
 def test_a_cursor_may_have_any_offset(client: FlaskClient, admin: Headers) -> None:

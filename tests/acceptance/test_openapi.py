@@ -28,7 +28,6 @@ from coupon_workers.claiming.claim_request import read_claim
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template import TemplateBody
 from tests.tidy.checkout import ROOT
-from web.app import create_app
 from web.described_example import NAME
 from web.problem_code import PROBLEM_CODES
 
@@ -39,12 +38,6 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 UNDESCRIBED = {"/", "/openapi.json", "/docs", "/docs/", "/docs/<path:file>"}
 """For people who look around: the document is about what a program calls."""
-
-
-@pytest.fixture
-def app(services: Services) -> OpenAPI:
-    """The application on the run's servers."""
-    return create_app(services)
 
 
 @pytest.fixture

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.runtime import health
 from coupon_workers.runtime.services import Services
-from web.app import create_app
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def client(services: Services) -> FlaskClient:
-    """A client of the application on the run's servers."""
-    return create_app(services).test_client()
+from tests.support.flask_caller import Headers, key_header, refusal_of
 
 
 @pytest.fixture
 def ops(services: Services) -> Headers:
     """The header of a key for operations and the storefront."""
-    key = create_key(services.engine, name="test", scopes=["ops", "storefront"]).key
-    return {"Authorization": f"Bearer {key}"}
-
-
-def _code(response: TestResponse) -> tuple[int, str]:
-    return response.status_code, json.loads(response.data)["code"]
+    return key_header(services, "ops", "storefront")
 
 
 def test_health_is_open_and_tells_each_part(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,5 +52,5 @@ def test_the_reader_asks_nobody_else(client: FlaskClient) -> None:
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     assert "http" not in page.headers["Content-Security-Policy"]
     assert 200 == client.get("/docs/js/rapidoc-min.js").status_code
-    assert (404, "NOT_FOUND") == _code(client.get("/docs/../templates/__init__.py"))
-    assert (404, "NOT_FOUND") == _code(client.get("/docs/%2e%2e/__init__.py"))
+    assert (404, "NOT_FOUND") == refusal_of(client.get("/docs/../templates/__init__.py"))
+    assert (404, "NOT_FOUND") == refusal_of(client.get("/docs/%2e%2e/__init__.py"))

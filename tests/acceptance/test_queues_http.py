@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,33 +11,24 @@ import pytest
 import redis
 from dramatiq.message import Message
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.claiming.key import WARM_TEMPLATES, BucketKeys
 from coupon_workers.runtime.broker import make_broker
 from coupon_workers.runtime.clock import to_ms, utc_now
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import Queue
+from tests.support.flask_caller import Headers, key_header, refusal_of
 from web.app import create_app
 
 BIG = 653247040368672768
 """An identity that no double holds: a replay must not change a digit of it."""
 
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def client(services: Services) -> FlaskClient:
-    """A client of the application on the run's servers."""
-    return create_app(services).test_client()
-
 
 @pytest.fixture
 def ops(services: Services) -> Headers:
     """The header of an operator's key."""
-    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=['ops']).key}"}
+    return key_header(services, "ops")
 
 
 @pytest.fixture
@@ -75,10 +65,6 @@ def _kill_all(broker: dramatiq.Broker, queue: str = "settle") -> None:
 
 def _letters(client: FlaskClient, headers: Headers) -> list[dict[str, object]]:
     return list((client.get("/v1/dead-letters", headers=headers).json or {})["items"])
-
-
-def _code(response: TestResponse) -> tuple[int, str]:
-    return response.status_code, json.loads(response.data)["code"]
 
 
 def test_the_depth_and_age_of_a_queue_are_told(client: FlaskClient, ops: Headers, broker: dramatiq.Broker) -> None:
@@ -136,7 +122,7 @@ def test_a_dead_letter_is_sent_again_once(client: FlaskClient, ops: Headers, bro
     second = client.post(f"/v1/dead-letters/{message_id}/replay", headers=ops)
 
     assert (200, "replayed") == (first.status_code, (first.json or {})["status"])
-    assert (404, "DEAD_LETTER_NOT_FOUND") == _code(second)
+    assert (404, "DEAD_LETTER_NOT_FOUND") == refusal_of(second)
     consumer = broker.consume("settle", prefetch=10, timeout=100)
     message = next(consumer)
     assert message is not None and next(consumer) is None
@@ -179,7 +165,7 @@ def test_a_discarded_dead_letter_is_gone(
 
     assert (200, "discarded") == (first.status_code, (first.json or {})["status"])
     assert (200, "true") == (replayed.status_code, replayed.headers["Idempotency-Replayed"])
-    assert (404, "DEAD_LETTER_NOT_FOUND") == _code(second)
+    assert (404, "DEAD_LETTER_NOT_FOUND") == refusal_of(second)
     assert 0 == broker_redis.exists("dramatiq:settle.XQ", "dramatiq:settle.XQ.msgs", "dramatiq:settle.msgs")
 
 
@@ -196,7 +182,7 @@ def test_a_message_nobody_can_read_can_only_be_discarded(
     letters = _letters(client, ops)
 
     assert ("m1", "care", None, None) == tuple(letters[0][name] for name in ("id", "queue", "actor", "args"))
-    assert (409, "UNREADABLE") == _code(client.post("/v1/dead-letters/m1/replay", headers=ops))
+    assert (409, "UNREADABLE") == refusal_of(client.post("/v1/dead-letters/m1/replay", headers=ops))
     assert 200 == client.post("/v1/dead-letters/m1/discard", headers=ops).status_code
 
 

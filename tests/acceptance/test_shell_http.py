@@ -9,50 +9,18 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from flask_openapi3 import OpenAPI
-from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.runtime.services import Services
-from web.app import create_app
+from tests.support.flask_caller import Headers, key_header, refusal_of
 from web.auth import guard_views, open_to_all, require
 
 OPEN = {"/", "/livez", "/readyz", "/openapi.json", "/docs", "/docs/", "/docs/<path:file>"}
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def app(services: Services) -> OpenAPI:
-    """The application on the run's servers."""
-    return create_app(services)
-
-
-@pytest.fixture
-def client(app: OpenAPI) -> FlaskClient:
-    """A client of it."""
-    return app.test_client()
-
-
-def _key(services: Services, *scopes: str) -> Headers:
-    return {"Authorization": f"Bearer {create_key(services.engine, name='test', scopes=scopes).key}"}
 
 
 @pytest.fixture
 def admin(services: Services) -> Headers:
     """The header of a key for everything."""
-    return _key(services, "admin", "ops", "storefront", "orders")
-
-
-def _problem(response: TestResponse) -> tuple[int, str]:
-    """Status and code, after a look at the form."""
-    assert "application/problem+json" == response.content_type
-    body = json.loads(response.data)
-    assert {"type", "title", "status", "code", "detail", "errors"} <= set(body)
-    assert response.status_code == body["status"]
-    assert body["code"] == body["code"].upper()
-    assert all({"field", "message"} == set(error) for error in body["errors"])
-    assert response.headers["X-Request-Id"]
-    return body["status"], body["code"]
+    return key_header(services, "admin", "ops", "storefront", "orders")
 
 
 def test_nobody_gets_in_without_a_key(app: OpenAPI, client: FlaskClient) -> None:
@@ -63,7 +31,7 @@ def test_nobody_gets_in_without_a_key(app: OpenAPI, client: FlaskClient) -> None
             response = client.open(path, method=method, data=b"{", content_type="text/plain")
             if rule.rule in OPEN or rule.rule.startswith("/console"):  # people have sessions: test_console_login
                 continue
-            assert (401, "UNAUTHENTICATED") == _problem(response), rule
+            assert (401, "UNAUTHENTICATED") == refusal_of(response), rule
             assert response.headers["WWW-Authenticate"].startswith("Bearer")
 
 
@@ -84,7 +52,7 @@ def test_a_wrong_key_opens_nothing(client: FlaskClient, header: str) -> None:
     """401, and the challenge says that the token is not valid."""
     response = client.get("/v1/api-keys", headers={"Authorization": header})
 
-    assert (401, "INVALID_KEY") == _problem(response)
+    assert (401, "INVALID_KEY") == refusal_of(response)
     assert 'error="invalid_token"' in response.headers["WWW-Authenticate"]
 
 
@@ -92,7 +60,7 @@ def test_another_scheme_is_told_the_right_one(client: FlaskClient) -> None:
     """Nothing is wrong with the key: it has not been looked at."""
     response = client.get("/v1/api-keys", headers={"Authorization": "Basic abc"})
 
-    assert (401, "INVALID_KEY") == _problem(response)
+    assert (401, "INVALID_KEY") == refusal_of(response)
     assert "use Authorization: Bearer <key>" == json.loads(response.data)["detail"]
 
 
@@ -119,9 +87,9 @@ def test_missing_and_unknown_fields_are_told_in_the_same_words(client: FlaskClie
 
 def test_a_key_without_the_scope_is_told_which_one_it_lacks(client: FlaskClient, services: Services) -> None:
     """403, before the body is looked at."""
-    response = client.post("/v1/api-keys", data=b"{", headers=_key(services, "storefront", "ops"))
+    response = client.post("/v1/api-keys", data=b"{", headers=key_header(services, "storefront", "ops"))
 
-    assert (403, "FORBIDDEN") == _problem(response)
+    assert (403, "FORBIDDEN") == refusal_of(response)
     assert ["admin"] == json.loads(response.data)["scopes"]
     assert "admin" in json.loads(response.data)["detail"]
 
@@ -151,14 +119,14 @@ def test_a_view_cannot_be_opened_to_a_scope_that_does_not_exist(scopes: tuple[st
 def test_an_unknown_address_is_not_found(client: FlaskClient, admin: Headers) -> None:
     """Also another spelling of a known one: no redirect loses a body."""
     for path in ("/nope", "/v1/api-keys/", "//v1/api-keys", "/v1//api-keys", "/v1/API-KEYS", "/static/x"):
-        assert (404, "NOT_FOUND") == _problem(client.post(path, headers=admin)), path
+        assert (404, "NOT_FOUND") == refusal_of(client.post(path, headers=admin)), path
 
 
 def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
     """405 with Allow."""
     response = client.put("/v1/api-keys")
 
-    assert (405, "METHOD_NOT_ALLOWED") == _problem(response)
+    assert (405, "METHOD_NOT_ALLOWED") == refusal_of(response)
     assert {"GET", "HEAD", "POST", "OPTIONS"} == set(response.headers["Allow"].split(", "))
 
 
@@ -184,7 +152,7 @@ def test_an_address_that_cannot_be_meant_is_told_why(
     client: FlaskClient, admin: Headers, path: str, expected: tuple[int, str]
 ) -> None:
     """U+0000, half a surrogate pair, a limit out of range, a cursor no page gave."""
-    assert expected == _problem(client.get(path, headers=admin))
+    assert expected == refusal_of(client.get(path, headers=admin))
 
 
 @pytest.mark.parametrize("octets", [b"a\xed\xa0\x80b", b"\xff", b"a\x00b"])
@@ -192,15 +160,15 @@ def test_an_address_that_is_no_text_is_not_found(client: FlaskClient, admin: Hea
     """Neither half of a surrogate pair nor any other bytes are taken for some character."""
     path = f"/v1/users/{octets.decode('latin-1')}/coupons"
 
-    assert (404, "NOT_FOUND") == _problem(client.get("/", headers=admin, environ_overrides={"PATH_INFO": path}))
+    assert (404, "NOT_FOUND") == refusal_of(client.get("/", headers=admin, environ_overrides={"PATH_INFO": path}))
 
 
 @pytest.mark.parametrize("text", ["0", "007", "-1", "+1", "1.0", "1e3", "x", "٣", "9223372036854775808", "9" * 400])
 def test_an_identity_nobody_was_given_is_not_found(client: FlaskClient, admin: Headers, text: str) -> None:
     """404 with the code of the resource."""
-    assert (404, "TEMPLATE_NOT_FOUND") == _problem(client.get(f"/v1/templates/{text}", headers=admin))
+    assert (404, "TEMPLATE_NOT_FOUND") == refusal_of(client.get(f"/v1/templates/{text}", headers=admin))
     response = client.get(f"/v1/claims/{text}", headers=admin)
-    assert (404, "CLAIM_NOT_FOUND") == _problem(response)
+    assert (404, "CLAIM_NOT_FOUND") == refusal_of(response)
     assert "there is no such claim" == json.loads(response.data)["detail"]
 
 
@@ -237,7 +205,7 @@ def test_an_unexpected_error_is_a_problem_without_its_trace(
     with caplog.at_level(logging.CRITICAL):
         response = app.test_client().get("/v1/broken", headers={"X-Request-Id": "req-7"})
 
-    assert (500, "INTERNAL_ERROR") == _problem(response)
+    assert (500, "INTERNAL_ERROR") == refusal_of(response)
     assert b"42" not in response.data and b"Traceback" not in response.data
     assert "req-7" == logged[0]["request_id"]
 

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from hashlib import sha256
 
 import pytest
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
 from coupon_workers.access.api_key import create_key
 from coupon_workers.access.signature import sign
 from coupon_workers.runtime.services import Services
-from web.app import create_app
-
-Headers = dict[str, str]
-
-
-@pytest.fixture
-def client(services: Services) -> FlaskClient:
-    """A client of the application on the run's servers."""
-    return create_app(services).test_client()
-
-
-def _code(response: TestResponse) -> tuple[int, str]:
-    return response.status_code, json.loads(response.data)["code"]
+from tests.support.flask_caller import Headers, refusal_of
 
 
 class Signer:
@@ -77,7 +63,7 @@ def test_a_key_that_demands_signatures_opens_nothing_without(client: FlaskClient
     headers = signer.headers("GET", "/v1/api-keys")
     del headers[missing]
 
-    assert (401, "INVALID_SIGNATURE") == _code(client.get("/v1/api-keys", headers=headers))
+    assert (401, "INVALID_SIGNATURE") == refusal_of(client.get("/v1/api-keys", headers=headers))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +81,7 @@ def test_a_wrong_signature_opens_nothing(client: FlaskClient, signer: Signer, he
     """Whatever part of it is wrong: 401, never 500."""
     headers = signer.headers("GET", "/v1/api-keys") | {header: value}
 
-    assert (401, "INVALID_SIGNATURE") == _code(client.get("/v1/api-keys", headers=headers))
+    assert (401, "INVALID_SIGNATURE") == refusal_of(client.get("/v1/api-keys", headers=headers))
 
 
 def test_a_signature_is_for_its_request_only(client: FlaskClient, signer: Signer) -> None:
@@ -108,7 +94,7 @@ def test_a_signature_is_for_its_request_only(client: FlaskClient, signer: Signer
     method = client.get("/v1/api-keys", headers=signer.headers("POST", "/v1/api-keys"))
 
     for response in (changed, query, method):
-        assert (401, "INVALID_SIGNATURE") == _code(response)
+        assert (401, "INVALID_SIGNATURE") == refusal_of(response)
 
 
 @pytest.mark.parametrize("age_s", [310, -310])
@@ -116,7 +102,7 @@ def test_an_old_or_early_signature_opens_nothing(client: FlaskClient, signer: Si
     """Five minutes, either way."""
     headers = signer.headers("GET", "/v1/api-keys", age_s=age_s)
 
-    assert (401, "INVALID_SIGNATURE") == _code(client.get("/v1/api-keys", headers=headers))
+    assert (401, "INVALID_SIGNATURE") == refusal_of(client.get("/v1/api-keys", headers=headers))
 
 
 def test_a_copied_request_is_refused(client: FlaskClient, signer: Signer) -> None:
@@ -124,7 +110,7 @@ def test_a_copied_request_is_refused(client: FlaskClient, signer: Signer) -> Non
     headers = signer.headers("GET", "/v1/api-keys", nonce="0123456789abcdef")
     assert 200 == client.get("/v1/api-keys", headers=headers).status_code
 
-    assert (401, "INVALID_SIGNATURE") == _code(client.get("/v1/api-keys", headers=headers))
+    assert (401, "INVALID_SIGNATURE") == refusal_of(client.get("/v1/api-keys", headers=headers))
     another = Signer(signer.services).headers("GET", "/v1/api-keys", nonce="0123456789abcdef")
     assert 200 == client.get("/v1/api-keys", headers=another).status_code
 

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.runtime.services import Services
+from tests.support.flask_caller import key_header
 from tests.support.template_operator import BODY, Operator, bad_fields, problem_of
-from web.app import create_app
 
 
 @pytest.fixture
-def client(services: Services) -> Iterator[FlaskClient]:
-    """The application, without a key."""
-    with create_app(services).test_client() as client:
-        yield client
-
-
-@pytest.fixture
-def key(services: Services) -> Callable[[str], str]:
-    """Makes a key of a scope."""
-    return lambda scope: create_key(services.engine, name=scope, scopes=[scope]).key
-
-
-@pytest.fixture
-def admin(client: FlaskClient, key: Callable[[str], str]) -> Operator:
+def admin(client: FlaskClient, services: Services) -> Operator:
     """An operator."""
-    return Operator(client, key("admin"))
+    return Operator(client, key_header(services, "admin"))
 
 
 BAD_BODIES: list[tuple[str, dict[str, Any]]] = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -13,32 +12,18 @@ from openapi_spec_validator import validate
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from coupon_workers.access.api_key import create_key
 from coupon_workers.claiming.settlement import drain
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template import TemplateBody
+from tests.support.flask_caller import key_header
 from tests.support.template_operator import BODY, NOW, Operator, problem_of
-from web.app import create_app
 
 
 @pytest.fixture
-def client(services: Services) -> Iterator[FlaskClient]:
-    """The application, without a key."""
-    with create_app(services).test_client() as client:
-        yield client
-
-
-@pytest.fixture
-def key(services: Services) -> Callable[[str], str]:
-    """Makes a key of a scope."""
-    return lambda scope: create_key(services.engine, name=scope, scopes=[scope]).key
-
-
-@pytest.fixture
-def admin(client: FlaskClient, key: Callable[[str], str]) -> Operator:
+def admin(client: FlaskClient, services: Services) -> Operator:
     """An operator."""
-    return Operator(client, key("admin"))
+    return Operator(client, key_header(services, "admin"))
 
 
 def test_a_template_is_answered_as_it_was_asked_for(admin: Operator) -> None:
@@ -139,13 +124,11 @@ def perform(admin: Operator, template: dict[str, Any], action: str) -> TestRespo
     return admin.act(template, action)
 
 
-def test_a_template_with_coupons_out_is_not_archived(
-    admin: Operator, services: Services, client: FlaskClient, key: Callable[[str], str]
-) -> None:
+def test_a_template_with_coupons_out_is_not_archived(admin: Operator, services: Services, client: FlaskClient) -> None:
     """The refusal counts them by status."""
     template = admin.created()
     admin.act(template, "publish")
-    shop = Operator(client, key("storefront"))
+    shop = Operator(client, key_header(services, "storefront"))
     for user in ("ann", "bob"):
         claim = {"template_id": template["template_id"], "user_id": user, "request_id": "r1"}
         assert 202 == shop.ask("POST", "/v1/claims", claim).status_code
@@ -216,10 +199,10 @@ def test_lists_are_of_a_status(admin: Operator) -> None:
     assert [active["template_id"]] == [template["template_id"] for template in page["items"]]
 
 
-def test_a_storefront_reads_and_does_not_write(admin: Operator, client: FlaskClient, key: Callable[[str], str]) -> None:
+def test_a_storefront_reads_and_does_not_write(admin: Operator, client: FlaskClient, services: Services) -> None:
     """Without a key nothing is told."""
     template = admin.created()
-    shop = Operator(client, key("storefront"))
+    shop = Operator(client, key_header(services, "storefront"))
     path = f"/v1/templates/{template['template_id']}"
 
     assert template == shop.read(template)

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from coupon_workers.runtime.clock import rfc3339
+from tests.support.flask_caller import Headers
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 BODY: dict[str, Any] = {
@@ -44,11 +45,11 @@ BODY: dict[str, Any] = {
 
 
 class Operator:
-    """A client of the API with a key of one scope."""
+    """A client of the API with the header of a key."""
 
-    def __init__(self, client: FlaskClient, key: str) -> None:
+    def __init__(self, client: FlaskClient, headers: Headers) -> None:
         self._client = client
-        self._headers = {"Authorization": f"Bearer {key}"}
+        self._headers = headers
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> TestResponse:
         """One request; ``body`` is sent as JSON, or as it is when it is bytes."""
