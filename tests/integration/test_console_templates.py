@@ -283,6 +283,23 @@ def test_the_preview_says_why_nothing_is_taken_off(zoe: Visitor) -> None:
     assert "no line it is for" in other
 
 
+def test_what_stands_in_the_preview_s_way_is_told_by_its_field(zoe: Visitor) -> None:
+    """Of the template and of the sample cart, whose empty lines are left out; 200: nothing was to be saved."""
+    wrong = {"total_quantity": "many", "claim_end": "2036-11-01T00:00"}
+    cart = {"cart_amount_2": "90", "cart_product_2": "p\x07", "cart_amount_3": "0.001"}
+
+    of_template = zoe.post("/templates/preview", **FILLED | wrong)
+    of_price = zoe.post("/templates/preview", **FILLED | cart).text
+    of_product = zoe.post("/templates/preview", **FILLED | cart | {"cart_amount_3": ""}).text
+    looked = zoe.post("/templates/new", **FILLED | cart | {"allotted": _allotted(zoe), "do": "look"})
+
+    assert 200 == of_template.status_code
+    assert {"total_quantity", "claim_end"} == set(re.findall(r'data-field="([^"]+)"', of_template.text))
+    assert ["cart_amount_3"] == re.findall(r'data-field="([^"]+)"', of_price)
+    assert ["cart_product_2"] == re.findall(r'data-field="([^"]+)"', of_product)
+    assert 1 == looked.text.count('aria-invalid="true"')
+
+
 def test_what_two_must_agree_on_is_decided_by_another(shop: Shop, zoe: Visitor) -> None:
     """Whoever asked may withdraw; another sees the difference, and it is done exactly."""
     template_id = shop.desk.open(approval_required=True)

@@ -29,6 +29,12 @@ class Form:
         """The fields that there are."""
         return frozenset(self.values)
 
+    @property
+    def faults(self) -> dict[str, list[str]]:
+        """The errors in the order in which the form has its fields; those of no field of it come last."""
+        places = {name: place for place, name in enumerate(self.values)}
+        return dict(sorted(self.errors.items(), key=lambda error: places.get(error[0], len(places))))
+
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")
 

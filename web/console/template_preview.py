@@ -20,6 +20,8 @@ from web.console.form import Form
 
 CART_LINES = (1, 2, 3)
 
+_CART_COLUMNS = {"unit_price": "cart_amount", "product_id": "cart_product", "category_id": "cart_category"}
+
 SAMPLE_MINOR = 10_000
 """What a line costs where there is no threshold to go by."""
 
@@ -59,7 +61,7 @@ class Preview:
 def preview_of(template: TemplateFields, form: Form) -> Preview:
     """The preview of a template that is whole. ``form``: where the cart's lines stand, if any do.
 
-    Raises ``InvalidInput`` for a cart that cannot be read.
+    Raises ``InvalidInput`` for a cart that cannot be read, at the form's own fields.
     """
     order = _cart(template, form)
     values = [None] if template.pool is None else [template.pool.min, template.pool.max]
@@ -69,7 +71,7 @@ def preview_of(template: TemplateFields, form: Form) -> Preview:
 
 def _cart(template: TemplateFields, form: Form) -> OrderBody:
     products, categories = template.scope.products.include, template.scope.categories.include
-    lines = []
+    lines, places = [], []
     for number in CART_LINES:
         if form[f"cart_amount_{number}"]:
             try:
@@ -78,6 +80,7 @@ def _cart(template: TemplateFields, form: Form) -> OrderBody:
                 raise InvalidInput([(f"cart_amount_{number}", str(error))]) from None
             product, category = form[f"cart_product_{number}"], form[f"cart_category_{number}"]
             lines.append((product or (products[0] if products else f"p-{number}"), category, price))
+            places.append(number)
     if not lines:
         price = template.threshold * 3 // 5 or SAMPLE_MINOR
         lines = [(products[0] if products else "p-1", "", price), (products[-1] if products else "p-2", "", price)]
@@ -100,7 +103,15 @@ def _cart(template: TemplateFields, form: Form) -> OrderBody:
     try:
         return OrderBody.model_validate(body)
     except ValidationError as error:
-        raise InvalidInput(errors_of(error)) from None
+        raise InvalidInput([(_cart_field(field, places), told) for field, told in errors_of(error)]) from None
+
+
+def _cart_field(field: str, places: list[int]) -> str:
+    """The form's field for ``lines.0.product_id``, where the first line that is filled in is one of ``places``."""
+    _, _, rest = field.partition(".")
+    place, _, name = rest.partition(".")
+    column = _CART_COLUMNS.get(name)
+    return f"{column}_{places[int(place)]}" if column and int(place) < len(places) else field
 
 
 def _seen(template: TemplateFields, language: str) -> Seen:

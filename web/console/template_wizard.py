@@ -25,7 +25,7 @@ from web.console.notice import done
 from web.console.rendering import render
 from web.console.template_form import ALIASES, body_of, form_of, new_form
 from web.console.template_preview import CART_LINES, Preview, preview_of
-from web.console.word import REASONS, reason_of
+from web.console.word import REASONS
 from web.context import principal, services
 from web.path_id import path_id
 
@@ -49,7 +49,7 @@ def create_template() -> Any:
     """Make the draft, or show what is wrong with it; or only what it would do."""
     template_id, form = taken_id(), sent_form(ALIASES)
     template, _ = _read(form)
-    if template is None or ("do" in request.form and request.form["do"] == LOOK):
+    if template is None or request.form.get("do") == LOOK:
         return _page(form, 200 if template else 422, allotted=request.form["allotted"])
     try:
         desk.create_template(services(), template, principal().key_id, template_id=template_id)
@@ -84,10 +84,9 @@ def change_draft(template_id: str) -> Any:
 @console.post("/templates/preview")
 @shown_to(Scope.ADMIN)
 def preview_template() -> Response:
-    """The preview alone, for the form's script: it writes nothing."""
+    """The preview alone, or what stands in its way, for the form's script: it writes nothing."""
     form = sent_form(ALIASES)
-    preview, problem = _preview(form)
-    return render("template_preview.html", preview=preview, problem=problem, form=form)
+    return render("template_preview.html", preview=_preview(form), faults=form.faults)
 
 
 def _read(form: Form) -> tuple[TemplateBody | None, dict[str, Any]]:
@@ -101,19 +100,23 @@ def _read(form: Form) -> tuple[TemplateBody | None, dict[str, Any]]:
     return (None if form.errors else template), body
 
 
-def _preview(form: Form) -> tuple[Preview | None, str | None]:
+def _preview(form: Form) -> Preview | None:
+    """None, with errors in the form, for a template that cannot be, or a cart that cannot be read."""
     template, _ = _read(form)
     if template is None:
-        return None, None
+        return None
     try:
-        return preview_of(template, form), None
+        return preview_of(template, form)
     except InvalidInput as error:
-        return None, reason_of(error)
+        form.add_errors(error.errors)
+        return None
 
 
 def _page(form: Form, http_status: int = 200, *, allotted: str = "", draft: str | None = None) -> Response:
-    asked = request.method == "POST" or draft is not None
-    preview, problem = _preview(Form(form.values, ALIASES)) if asked else (None, None)
+    looked = Form(form.values, ALIASES)
+    preview = _preview(looked) if request.method == "POST" or draft is not None else None
+    if request.form.get("do") == LOOK:
+        form = looked  # the sample cart is told of too: it is part of what was asked for
     return render(
         "template_wizard.html",
         http_status,
@@ -121,7 +124,7 @@ def _page(form: Form, http_status: int = 200, *, allotted: str = "", draft: str 
         allotted=allotted,
         draft=draft,
         preview=preview,
-        problem=problem,
+        faults=looked.faults,
         currencies=sorted(EXPONENTS),
         timezones=sorted(known_timezones()),
         cart_lines=CART_LINES,

@@ -1,11 +1,14 @@
 // The odds editor: what each weight means, whether all of them add up, and what a user will see. The server has the last
 // word; without this script the form's buttons do the same.
 
+import { Preview } from "./preview.js";
+
 const form = document.getElementById("lottery");
 const rows = document.getElementById("rows");
 const told = document.getElementById("sum");
 const restOdds = document.getElementById("rest-odds");
-const preview = document.querySelector("#preview > div");  // not where a lottery is changed
+const part = document.querySelector("#preview > div");  // not where a lottery is changed
+const preview = part && new Preview(form, part, (all) => all && preview.reveal());
 const whole = Number(form.dataset.whole);
 const number = new Intl.NumberFormat(document.documentElement.lang);
 const percent = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 4 });
@@ -77,26 +80,16 @@ document.getElementById("another")?.addEventListener("click", (event) => {
 
 // What does not add up is not sent.
 form.addEventListener("submit", (event) => {
-  const wrong = event.submitter?.value === "look" ? null : tell();
+  if (event.submitter?.value === "look") return;
+  const wrong = tell();
   if (!wrong) return;
   event.preventDefault();
   told.setAttribute("role", "alert");
   wrong.focus();
 });
 
-// The preview follows the form, a moment after the last key.
-let timer, asked = 0;
-async function look() {
-  const question = ++asked;
-  try {
-    const answer = await fetch(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    if (answer.ok && question === asked && !answer.redirected) preview.innerHTML = await answer.text();
-  } catch { /* the next key asks again */ }
-}
 function changed() {
-  if (!preview) return;
-  clearTimeout(timer);
-  timer = setTimeout(look, 400);
+  preview?.follow();
 }
 form.addEventListener("input", () => {
   tell();
@@ -104,4 +97,4 @@ form.addEventListener("input", () => {
 });
 
 arrange();
-if (preview) look();
+preview?.ask(false);

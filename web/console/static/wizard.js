@@ -1,14 +1,16 @@
 // A template's form in steps, and what it would do beside it. Without this script it is one long form with a button.
 
+import { Preview } from "./preview.js";
+
 const form = document.getElementById("wizard");
 const steps = [...form.querySelectorAll("fieldset[data-step]")];
-const preview = document.querySelector("#preview > div");
+const part = document.querySelector("#preview > div");
 
 // Fields of other kinds are out of sight.
 function suit() {
   const kind = form.elements.type.value, mode = form.elements.validity_mode.value;
-  for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind);
-  for (const part of form.querySelectorAll("[data-for-validity]")) part.hidden = part.dataset.forValidity !== mode;
+  for (const each of form.querySelectorAll("[data-for]")) each.hidden = !each.dataset.for.split(" ").includes(kind);
+  for (const each of form.querySelectorAll("[data-for-validity]")) each.hidden = each.dataset.forValidity !== mode;
 }
 
 // Steps: a list of them at the top, "Back" and "Next" below.
@@ -21,7 +23,6 @@ form.prepend(nav);
 const button = (text) => Object.assign(document.createElement("button"), { type: "button", textContent: text });
 const tabs = steps.map((step, place) => {
   const item = document.createElement("li"), tab = button(step.dataset.step);
-  if (step.querySelector("[aria-invalid]")) tab.classList.add("bad");
   tab.addEventListener("click", () => go(place, true));
   item.append(tab);
   list.append(item);
@@ -53,32 +54,58 @@ form.addEventListener("keydown", (event) => {
 });
 
 // What is wrong leads to its field, on whichever step it is.
-for (const link of document.querySelectorAll(".notice a[href^='#f-']")) {
-  link.addEventListener("click", (event) => {
-    const field = document.querySelector(link.getAttribute("href"));
-    if (!field) return;
-    event.preventDefault();
-    go(steps.indexOf(field.closest("fieldset")), false);
-    field.focus();
-  });
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".notice a[href^='#f-'], .faults a");
+  const field = link && document.getElementById(link.getAttribute("href").slice(1));
+  if (!field) return;
+  event.preventDefault();
+  go(steps.indexOf(field.closest("fieldset")), false);
+  field.focus();
+});
+
+// What is wrong is told beside its field: of one that was changed and left; of all of them once the preview was asked for.
+// A field that nobody has come to yet only stands in the preview's list; what the page came with stays until then.
+const watched = new Set(), marked = new Set([...form.querySelectorAll("[aria-invalid]")].map((field) => field.name));
+function mark(field, message) {
+  const hint = document.getElementById(field.getAttribute("aria-describedby"));
+  hint.querySelectorAll(".error").forEach((old) => old.remove());
+  if (message) hint.prepend(Object.assign(document.createElement("strong"), { className: "error", textContent: message }));
+  message ? field.setAttribute("aria-invalid", "true") : field.removeAttribute("aria-invalid");
+  field.closest(".field").classList.toggle("wrong", Boolean(message));
+}
+function tell(all) {
+  for (const fault of part.querySelectorAll(".faults li")) {
+    const label = form.querySelector(`label[for="f-${fault.dataset.field}"]`);
+    if (label) fault.querySelector("a").textContent = label.textContent.trim();
+    if (all || marked.has(fault.dataset.field)) watched.add(fault.dataset.field);
+  }
+  for (const name of watched) {
+    const field = document.getElementById(`f-${name}`);
+    if (field?.form === form) mark(field, part.querySelector(`[data-field="${name}"] span`)?.textContent);
+  }
+  colour();
+}
+function colour() {
+  steps.forEach((step, each) => tabs[each].classList.toggle("bad", Boolean(step.querySelector("[aria-invalid]"))));
 }
 
-// The preview follows the form, a moment after the last key.
-let timer, asked = 0;
-async function look() {
-  const question = ++asked;
-  try {
-    const answer = await fetch(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    if (answer.ok && question === asked) preview.innerHTML = await answer.text();
-  } catch { /* the next key asks again */ }
-}
+const preview = new Preview(form, part, (all) => {
+  tell(all);
+  if (!all) return;
+  const wrong = steps[now].querySelector("[aria-invalid]");
+  wrong ? wrong.focus() : preview.reveal();
+});
 form.addEventListener("input", () => {
   suit();
-  clearTimeout(timer);
-  timer = setTimeout(look, 400);
+  preview.follow();
+});
+form.addEventListener("change", (event) => {
+  watched.add(event.target.name);
+  preview.follow();
 });
 
 suit();
 const wrong = steps.findIndex((step) => step.querySelector("[aria-invalid]"));
 go(Math.max(wrong, 0), false);
-look();
+colour();
+preview.ask(false);
