@@ -10,19 +10,34 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from coupon_workers.errors import EmbeddedServerError
+
 CODE_PEPPER = "COUPON_CODE_PEPPER"
 
 _FILE = "code-pepper"
 
 
 def kept_pepper(folder: Path) -> str:
-    """The pepper of ``folder``, made if there is none. The caller has the folder's lock. Raises ``OSError``."""
+    """The pepper of ``folder``, made if there is none. The caller has the folder's lock.
+
+    Raises ``EmbeddedServerError`` when it cannot be read or written: codes may hang on the one that is there.
+    """
     path = folder / _FILE
+    try:
+        return _read(path) or _make(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise EmbeddedServerError(f"the pepper of redeem codes, {path}, cannot be used: {error}") from error
+
+
+def _read(path: Path) -> str:
     with suppress(FileNotFoundError):
-        if kept := path.read_text(encoding="ascii").strip():
-            return kept
+        return path.read_text(encoding="ascii").strip()
+    return ""
+
+
+def _make(path: Path) -> str:
     made = secrets.token_hex(32)
-    unfinished = folder / f"{_FILE}.unfinished"
+    unfinished = path.with_name(f"{_FILE}.unfinished")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -73,5 +73,5 @@ class LogFolder:
         pass
 
     def say(self, name: str, line: str) -> None:
-        with self.opened(name) as log:
+        with suppress(OSError), self.opened(name) as log:  # a full disk: whoever says it has more to do than to say it
             log.write(f"{line}\n".encode())

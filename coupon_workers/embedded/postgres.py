@@ -18,7 +18,8 @@ from coupon_workers.embedded.socket_folder import remove_socket_folder, socket_f
 from coupon_workers.embedded.system_user import SystemUser, user_for
 
 DATABASE = "coupon"
-_SOCKET = ".s.PGSQL.5432"
+_PORT = 5432  # of the socket's name; a client that is not told takes it from PGPORT
+_SOCKET = f".s.PGSQL.{_PORT}"
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -62,8 +63,8 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """``postgresql+psycopg2://postgres@/coupon?host=…``, for SQLAlchemy."""
-        return f"postgresql+psycopg2://postgres@/{DATABASE}?host={quote(str(self._sockets))}"
+        """``postgresql+psycopg2://postgres@:5432/coupon?host=…``, for SQLAlchemy."""
+        return f"postgresql+psycopg2://postgres@:{_PORT}/{DATABASE}?host={quote(str(self._sockets))}"
 
     @property
     def pid(self) -> int | None:
@@ -78,9 +79,9 @@ class EmbeddedPostgres:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)
         user = user_for(self.data_dir)
         binaries = postgres_binaries(user)
-        free_cluster(self.data_dir)
-        create_cluster(self.data_dir, binaries, user, log_path=self._process.log_path, durable=self._durable)
         self._sockets = socket_folder(self.data_dir, _SOCKET, user)
+        free_cluster(self.data_dir, self._sockets / _SOCKET)
+        create_cluster(self.data_dir, binaries, user, log_path=self._process.log_path, durable=self._durable)
         self._process.start(self._command(binaries, user), cwd=self.data_dir, death_signal=_FAST_SHUTDOWN, user=user)
         self._process.wait_until(self._has_database, self._start_timeout_s)
 
@@ -89,10 +90,9 @@ class EmbeddedPostgres:
         return self._process.wait()
 
     def stop(self, grace_s: float = 15) -> None:
-        """Fast shutdown; after ``grace_s`` an immediate one, 2 s later SIGKILL. Does nothing when it does not run."""
-        if self._process.pid is not None:
-            self._process.stop([(_FAST_SHUTDOWN, grace_s), (_IMMEDIATE_SHUTDOWN, _IMMEDIATE_GRACE_S)])
-            free_cluster(self.data_dir)  # a killed postmaster leaves its family behind
+        """Fast shutdown; after ``grace_s`` an immediate one, 2 s later SIGKILL. Nothing of it is left."""
+        self._process.stop([(_FAST_SHUTDOWN, grace_s), (_IMMEDIATE_SHUTDOWN, _IMMEDIATE_GRACE_S)])
+        free_cluster(self.data_dir, self._sockets / _SOCKET)  # a killed postmaster leaves its family behind
         remove_socket_folder(self._sockets, self.data_dir)
 
     def __enter__(self) -> Self:
@@ -130,4 +130,6 @@ class EmbeddedPostgres:
                     cursor.execute(f'CREATE DATABASE "{DATABASE}"')
 
     def _connect(self, database: str) -> psycopg2.extensions.connection:
-        return psycopg2.connect(host=str(self._sockets), user="postgres", dbname=database, connect_timeout=5)
+        return psycopg2.connect(
+            host=str(self._sockets), port=_PORT, user="postgres", dbname=database, connect_timeout=5
+        )

@@ -65,12 +65,13 @@ def _initdb(folder: Path, binaries: Path, user: SystemUser | None, log_path: Pat
         raise EmbeddedServerError(f"initdb could not make {folder}{process.log_tail()}")
 
 
-def free_cluster(folder: Path) -> None:
+def free_cluster(folder: Path, socket: Path) -> None:
     """End servers that outlived their owner, and remove lock files that name a process which is none of theirs.
 
-    PostgreSQL refuses to start while such a file names a living process, even when the number was given to another
-    program since; it also refuses while a back end of a killed server still holds the shared memory.
+    ``socket`` may lie elsewhere. PostgreSQL refuses to start while such a file names a living process, even when the
+    number was given to another program since; it also refuses while a back end of a killed server still holds the
+    shared memory.
     """
     end_leftovers(folder, _PROGRAM, signal.SIGINT, _LEFTOVER_GRACE_S)
-    for stale in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
-        (folder / stale).unlink(missing_ok=True)
+    for stale in (folder / "postmaster.pid", socket.with_name(f"{socket.name}.lock"), socket):
+        stale.unlink(missing_ok=True)

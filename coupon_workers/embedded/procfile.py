@@ -65,7 +65,11 @@ def parse_procfile(text: str, folder: Path) -> Procfile:
 
 def read_procfile(path: Path) -> Procfile:
     """The Procfile at ``path``; its commands are run in its folder. Raises ``SettingsError`` as the parser does."""
-    return parse_procfile(path.read_text(encoding="utf-8"), path.resolve().parent)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from None
+    return parse_procfile(text, path.resolve().parent)
 
 
 def find_procfile() -> Procfile:

@@ -6,6 +6,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 
 from coupon_workers.errors import EmbeddedServerError
 
@@ -40,5 +41,5 @@ def _ask(url: str) -> str | None:
     except urllib.error.HTTPError as error:
         with error:
             return f"HTTP {error.code} {error.read(_SHOWN_BYTES).decode(errors='replace')}"
-    except OSError as error:
-        return str(error)
+    except (OSError, HTTPException) as error:
+        return str(error) or type(error).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -59,6 +60,7 @@ class EmbeddedServers:
             BROKER_URL: EmbeddedValkey("broker", self.data_dir / "broker", durable=durable),
         }
         self._announced: dict[str, str] = {}
+        self._recording = Lock()
         self._mine = {name: server for name, server in mine.items() if name not in self._given}
 
     @property
@@ -94,8 +96,11 @@ class EmbeddedServers:
             raise
 
     def record(self) -> None:
-        """Write ``servers.json`` anew: after a server was started again it has another process."""
-        write_servers_file(self.data_dir, {**self.urls(), **self._announced}, self.pids())
+        """Write ``servers.json`` anew: after a server was started again it has another process. Threads may call it at
+        once, and after the end."""
+        with self._recording:
+            if self._lock.is_held:
+                write_servers_file(self.data_dir, {**self.urls(), **self._announced}, self.pids())
 
     def announce(self, settings: Mapping[str, str]) -> None:
         """Add what else other shells should know, such as the port of the front, to ``servers.json``."""
@@ -109,8 +114,9 @@ class EmbeddedServers:
         try:
             _at_once(server.stop for server in self.servers)
         finally:
-            remove_servers_file(self.data_dir)
-            self._lock.release()
+            with self._recording:
+                remove_servers_file(self.data_dir)
+                self._lock.release()
 
     def __enter__(self) -> Self:
         self.start()

@@ -7,10 +7,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
 
+from coupon_workers.embedded import keeper
 from coupon_workers.embedded.output import LogFolder, PrefixedOutput
 from coupon_workers.embedded.procfile import parse_procfile
 from coupon_workers.embedded.supervisor import Supervisor
@@ -42,6 +44,17 @@ def eventually(holds: Callable[[], bool], timeout_s: float = 15) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.02)
+
+
+class CountedLogs(LogFolder):
+    """Counts how often a log was to be opened."""
+
+    opens = 0
+
+    def opened(self, name: str) -> IO[bytes]:
+        """As ever."""
+        self.opens += 1
+        return super().opened(name)
 
 
 class Stage:
@@ -173,3 +186,23 @@ def test_output_can_go_to_a_file_for_each_process(stage: Stage) -> None:
 
     eventually(lambda: (logs / "web.log").read_text().count("runs") == 2)
     assert "ended with -9" in (logs / "web.log").read_text()
+
+
+def test_a_process_is_started_again_though_its_end_cannot_be_noted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk: whoever watches it goes on, and it is back once there is room."""
+    monkeypatch.setattr(keeper, "LONGEST_DELAY_S", 0.1)
+    logs, aside = stage.folder / "logs", stage.folder / "aside"
+    output = CountedLogs(logs)
+    supervisor = Supervisor(parse_procfile("web: python master.py web\n", stage.folder), {}, output)
+    stage.started.append(supervisor)
+    supervisor.start()
+    eventually(lambda: "runs" in (logs / "web.log").read_text())
+    logs.rename(aside)
+
+    psutil.Process(supervisor.pids()["web"]).kill()
+    eventually(lambda: output.opens > 3)
+    aside.rename(logs)
+
+    eventually(lambda: (logs / "web.log").read_text().count("runs") == 2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import psutil
 import pytest
@@ -34,6 +36,16 @@ def read_row(server: EmbeddedPostgres) -> int:
     """The row again."""
     with engine(server).connect() as connection:
         return int(connection.execute(text("SELECT value FROM kept")).scalar_one())
+
+
+def long_folder(tmp_path: Path) -> Path:
+    """A folder of data in which no socket can lie."""
+    return tmp_path / ("long " * 12) / ("longer " * 10) / "postgres"
+
+
+def socket_of(server: EmbeddedPostgres) -> Path:
+    """Where it listens."""
+    return Path(parse_qs(urlsplit(server.url).query)["host"][0]) / ".s.PGSQL.5432"
 
 
 @pytest.fixture(scope="module")
@@ -126,14 +138,45 @@ def test_a_half_made_folder_is_made_anew(tmp_path: Path) -> None:
         assert read_row(server) == 42
 
 
-def test_a_long_path_works(tmp_path: Path) -> None:
-    """More than the 107 bytes a socket's path may have."""
-    folder = tmp_path / ("long " * 12) / ("longer " * 10) / "postgres"
+def test_the_port_of_another_postgresql_leads_nobody_astray(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has one on his machine has its port in his environment, where every client looks for it."""
+    monkeypatch.setenv("PGPORT", "6543")
 
-    with EmbeddedPostgres(folder, durable=False) as server:
+    with EmbeddedPostgres(folder, durable=False, start_timeout_s=10) as server:
         write_row(server)
 
         assert read_row(server) == 42
+
+
+def test_a_long_path_works(tmp_path: Path) -> None:
+    """More than the 107 bytes a socket's path may have; its short folder goes with the server."""
+    with EmbeddedPostgres(long_folder(tmp_path), durable=False) as server:
+        write_row(server)
+
+        assert read_row(server) == 42
+        sockets = socket_of(server).parent
+
+    assert not sockets.exists()
+
+
+def test_a_lock_beside_a_socket_that_names_another_program_does_not_block(tmp_path: Path) -> None:
+    """A kill has left it, and its number has been given to somebody since; the socket lies far from the data."""
+    with EmbeddedPostgres(long_folder(tmp_path), durable=False) as server:
+        owner, lock = server.data_dir.stat(), socket_of(server).with_name(".s.PGSQL.5432.lock")
+        lines = lock.read_text().splitlines(keepends=True)[1:]
+        server.stop()
+        lock.parent.mkdir(mode=0o700)
+        os.chown(lock.parent, owner.st_uid, owner.st_gid)
+        user = owner.st_uid if os.geteuid() == 0 else None
+        stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, user=user)
+        lock.write_text(f"{stranger.pid}\n{''.join(lines)}")
+
+        try:
+            server.start()
+
+            assert stranger.poll() is None
+        finally:
+            stranger.communicate()
 
 
 def test_a_server_that_cannot_start_says_why(server: EmbeddedPostgres) -> None:
@@ -157,6 +200,19 @@ def test_a_server_that_does_not_listen_is_ended_by_force(server: EmbeddedPostgre
             process.suspend()
 
     server.stop(grace_s=0.1)
+
+    assert list(processes_in(server.data_dir, frozenset({"postgres"}))) == []
+
+
+def test_stopping_ends_the_family_of_a_killed_postmaster(server: EmbeddedPostgres) -> None:
+    """Though there is no server any more that could be stopped."""
+    for process in psutil.Process(server.pid).children():
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()  # so that they cannot notice by themselves
+    psutil.Process(server.pid).kill()
+    server.wait()
+
+    server.stop()
 
     assert list(processes_in(server.data_dir, frozenset({"postgres"}))) == []
 

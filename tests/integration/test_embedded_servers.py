@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -68,6 +69,17 @@ def test_other_shells_find_what_runs(servers: EmbeddedServers) -> None:
     servers.stop()
     assert running_settings(servers.data_dir) is None
     assert not file.exists()
+
+
+def test_many_restarts_at_once_leave_one_whole_file(servers: EmbeddedServers) -> None:
+    """Each is noted by a thread of its own; what is noted after the end leaves nothing behind."""
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: servers.record(), range(200)))
+
+    assert servers.urls() == running_settings(servers.data_dir)
+    servers.stop()
+    servers.record()
+    assert not (servers.data_dir / "servers.json").exists()
 
 
 def test_a_second_start_on_the_same_folder_is_refused(servers: EmbeddedServers) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coupon_workers.embedded.procfile import BUILT_IN, find_procfile, parse_procfile
+from coupon_workers.embedded.procfile import BUILT_IN, find_procfile, parse_procfile, read_procfile
 from coupon_workers.errors import SettingsError
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +50,14 @@ def test_a_line_that_cannot_be_read_is_named(text: str, complaint: str) -> None:
     """With its number and what is wrong with it."""
     with pytest.raises(SettingsError, match=complaint):
         parse_procfile(text, ROOT)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """By its name."""
+    (tmp_path / "Procfile").write_bytes(b"web: caf\xe9\n")
+
+    with pytest.raises(SettingsError, match=f"{tmp_path}/Procfile cannot be read"):
+        read_procfile(tmp_path / "Procfile")
 
 
 def test_the_repository_runs_what_is_built_in() -> None:
