@@ -51,6 +51,14 @@ class StrictRequest(Request):
             body = self.__dict__["_cached_data"] = self._read_body()
         return body.decode(errors="replace") if as_text else body
 
+    def _load_form_data(self) -> None:
+        """A form is read as any body is: werkzeug would read it out of sight of ``web/stalled_body.py``. Raises
+        ``ProblemError`` as ``get_data``, and 422 for U+0000, which no database can hold."""
+        body = self.get_data()
+        if b"%00" in body or b"\x00" in body:
+            raise ProblemError(422, "VALIDATION_FAILED", "the form holds U+0000", errors=[("", "holds U+0000")])
+        super()._load_form_data()
+
     def body_chunks(self, limit: int) -> Iterator[bytes]:
         """The body piece by piece, once, for what is too large to be kept in memory.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 from flask_openapi3 import APIBlueprint, Tag
@@ -23,7 +23,7 @@ from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import services, web_of_app
 from web.idempotent import idempotent, idempotent_but, subject_id
-from web.page import PageQuery, bad_cursor, page, read_cursor
+from web.page import PageQuery, cursor_instant, page, read_cursor
 from web.problem_code import refuses
 
 api = APIBlueprint("keys", __name__, abp_tags=[Tag(name="API keys", description="Who may call, with which scope")])
@@ -117,13 +117,4 @@ def _show(key: KeyRecord) -> dict[str, Any]:
 
 def _position(cursor: str | None) -> tuple[datetime, str] | None:
     position = read_cursor(cursor, str, str)
-    if position is None:
-        return None
-    try:
-        created_at = datetime.fromisoformat(position[0])
-        if created_at.tzinfo is None:
-            raise bad_cursor()
-        # PostgreSQL takes no offset of sixteen hours and more.
-        return created_at.astimezone(UTC), position[1]
-    except (ValueError, OverflowError):
-        raise bad_cursor() from None
+    return None if position is None else (cursor_instant(position[0]), position[1])

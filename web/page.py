@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import Field
@@ -57,6 +58,18 @@ def read_cursor(cursor: str | None, *types: type) -> list[Any] | None:
     ):
         raise bad_cursor()
     return position
+
+
+def cursor_instant(text: str) -> datetime:
+    """The instant in a cursor, in UTC: PostgreSQL takes no offset of sixteen hours and more. Raises ``InvalidInput``
+    for a text that is none."""
+    try:
+        instant = datetime.fromisoformat(text)
+        if instant.tzinfo is None:
+            raise bad_cursor()
+        return instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise bad_cursor() from None
 
 
 def bad_cursor() -> InvalidInput:

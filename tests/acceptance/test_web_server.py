@@ -192,6 +192,19 @@ def test_slow_bodies_hold_nobody_else_up(front: Front, key: str) -> None:
     assert took_s < 2
 
 
+@pytest.mark.parametrize("head", ["POST /v1/api-keys HTTP/1.1", "POST /console/login HTTP/1.1"])
+def test_a_body_that_stops_is_not_waited_for_for_ever(own_front: Front, key: str, head: str) -> None:
+    """Its connection is ended, whoever has sent it: JSON with a key, or a form of somebody whom nobody knows."""
+    kind = JSON if "/v1/" in head else "Content-Type: application/x-www-form-urlencoded"
+    rest = ("Host: x", f"Authorization: Bearer {key}", kind, "Content-Length: 100", "", "{")
+
+    connection = own_front.begin(head, *rest)
+    ended = connection.recv(65_536)
+    connection.close()
+
+    assert b"" == ended
+
+
 def test_a_killed_process_is_replaced(front: Front) -> None:
     """The others serve on meanwhile."""
     before = {process.pid for process in front.workers()}

@@ -67,7 +67,7 @@ def moment(text: str, zone: str) -> str | None:
         return wall.replace(tzinfo=ZoneInfo(zone)).isoformat() if wall.tzinfo is None else text
     except (ValueError, InvalidOperation):
         raise FieldError(MOMENT) from None
-    except ZoneInfoNotFoundError:
+    except (ZoneInfoNotFoundError, OSError):  # the latter for Asia alone, which is a folder
         return f"{text}Z"  # the zone's own error is told
 
 

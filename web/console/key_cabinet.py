@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from flask import request, url_for
@@ -17,7 +16,7 @@ from web.console.listing import PAGE_SIZE, Listing, cursor_of
 from web.console.notice import done
 from web.console.rendering import render
 from web.context import principal, services, web_of_app
-from web.page import bad_cursor
+from web.page import cursor_instant
 
 
 @console.get("/keys")
@@ -25,7 +24,8 @@ from web.page import bad_cursor
 def keys() -> Any:
     """Newest first, the revoked ones too."""
     position = cursor_of(str, str)
-    found = list_keys(services().engine, limit=PAGE_SIZE + 1, before=_position(position) if position else None)
+    before = (cursor_instant(position[0]), position[1]) if position else None
+    found = list_keys(services().engine, limit=PAGE_SIZE + 1, before=before)
     listing = Listing(found, lambda key: [key.created_at.isoformat(), key.key_id])
     return render("keys.html", listing=listing, me=principal().key_id)
 
@@ -67,13 +67,3 @@ def _form(form: Form, scopes: list[str] | None = None, status: int = 200) -> Any
 
 def _shown_once(made: NewKey) -> Any:
     return render("key_made.html", 201, key=made.key, record=made.record)
-
-
-def _position(position: list[Any]) -> tuple[datetime, str]:
-    try:
-        created_at = datetime.fromisoformat(position[0])
-    except ValueError:
-        raise bad_cursor() from None
-    if created_at.utcoffset() is None:
-        raise bad_cursor()
-    return created_at, position[1]

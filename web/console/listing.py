@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlencode
 
 from flask import request, url_for
 
@@ -31,6 +32,8 @@ def cursor_of(*types: type) -> list[Any] | None:
 
 
 def _address(cursor: str | None) -> str:
+    """This page's, with what it was asked; not by ``url_for`` alone, to which some names mean something."""
     kept = {name: value for name, value in request.args.items() if name not in ("cursor", "done")}
-    values: dict[str, Any] = {**(request.view_args or {}), **kept, "cursor": cursor}
-    return url_for(request.endpoint or "", **values)
+    query = urlencode(kept | ({"cursor": cursor} if cursor else {}))
+    bare = url_for(request.endpoint or "", **(request.view_args or {}))
+    return f"{bare}?{query}" if query else bare

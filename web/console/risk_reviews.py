@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from flask import request, url_for
@@ -26,7 +25,7 @@ from web.console.rendering import render
 from web.console.risk_word import rule_sentence
 from web.console.word import reason_of
 from web.context import principal, services
-from web.page import bad_cursor
+from web.page import cursor_instant
 from web.path_id import path_id
 
 UNKNOWN = "REVIEW_NOT_FOUND"
@@ -117,7 +116,7 @@ def _page(
 
 def _queue() -> Listing[ReviewAnswer]:
     position = cursor_of(str, int)
-    after = (_instant(position[0]), position[1]) if position else HEAD
+    after = (cursor_instant(position[0]), position[1]) if position else HEAD
     found = read_queue(services(), limit=PAGE_SIZE + 1, after=after)
     return Listing(found, lambda review: [review.deadline_at.isoformat(), int(review.claim_id)])
 
@@ -126,13 +125,3 @@ def _decided() -> Listing[ReviewAnswer]:
     position = cursor_of(int)
     found = read_reviews(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None)
     return Listing(found, lambda review: [int(review.claim_id)])
-
-
-def _instant(text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise bad_cursor() from None
-    if instant.utcoffset() is None:
-        raise bad_cursor()
-    return instant
