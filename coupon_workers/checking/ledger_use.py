@@ -54,10 +54,15 @@ _ILL_FORMED = """
      ORDER BY entry_id LIMIT :breach_limit
 """
 
+# The coupon may be in the archive: it was on no order that is known here.
 _FOREIGN = """
     SELECT entry_id, e.user_id, e.coupon_id, e.template_id, e.currency, c.template_id AS of_template, t.currency AS due
       FROM ledger_entry e
-      LEFT JOIN coupon c USING (user_id, coupon_id)
+      LEFT JOIN LATERAL (SELECT template_id FROM coupon
+                          WHERE user_id = e.user_id AND coupon_id = e.coupon_id
+                          UNION ALL
+                         SELECT template_id FROM coupon_archive
+                          WHERE user_id = e.user_id AND coupon_id = e.coupon_id) AS c ON true
       LEFT JOIN coupon_template t ON t.template_id = c.template_id
      WHERE e.kind = 'adjustment'
        AND (e.template_id IS DISTINCT FROM c.template_id OR e.currency IS DISTINCT FROM t.currency)

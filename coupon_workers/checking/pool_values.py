@@ -77,7 +77,9 @@ def _read(services: Services, keys: BucketKeys) -> Wrong | None:
         return None
     if before[0].generation is None:
         return {}
-    given = listed + Counter(claim.face_value for claim in claims if claim.claim_id not in issued)
+    # A claim that found the list empty is queued without a value: what is not listed for it is wrong already.
+    drawn = ((claim.claim_id, claim.face_value) for claim in claims if claim.face_value is not None)
+    given = listed + Counter(value for claim_id, value in drawn if claim_id not in issued)
     return {amount: (left[amount], given[amount]) for amount in left | given if left[amount] != given[amount]}
 
 

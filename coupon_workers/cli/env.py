@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from coupon_workers.cli.connect import BROKER, DATABASE, STOCK, nothing_runs, settings_in_force
 from coupon_workers.embedded.servers_file import running_settings
-from coupon_workers.errors import SettingsError
 from coupon_workers.runtime.settings import PREFIX, Settings
 
 _MASK = "***"
@@ -28,10 +27,7 @@ def env(urls: bool) -> None:
 
     With --urls: lines for a shell to evaluate, secrets included: eval "$(coupon-workers env --urls)".
     """
-    try:
-        settings = settings_in_force()
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from None
+    settings = settings_in_force()
     for line in _url_lines(settings) if urls else _setting_lines(settings):
         click.echo(line)
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import click
 import redis
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 from sqlalchemy import Engine
 
@@ -71,9 +72,8 @@ def list_() -> None:
     table = Table(Column("id", no_wrap=True), "queue", "task", "arguments", "failed with", "since")
     for letter in list_dead_letters(BrokerQueues(cli_settings(BROKER)).redis, limit=_MOST_LETTERS):
         arguments = " ".join(map(str, letter.args or ()))
-        table.add_row(
-            letter.id, letter.queue, letter.actor or "?", arguments, letter.error or "", rfc3339(letter.died_at)
-        )
+        words = (letter.id, letter.queue, letter.actor or "?", arguments, letter.error or "", rfc3339(letter.died_at))
+        table.add_row(*map(escape, words))
     Console().print(table)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from coupon_workers.access.api_key import create_key, revoke_key
@@ -141,7 +142,7 @@ def _template_table(plan: ReceiptPlan, template_ids: dict[str, str], report: Run
         issued = report.outcomes.issued[int(template_ids[template.coupon_id])]
         style = None if issued == template.expected else "red"
         numbers = (template.claims, template.users, template.expected, issued)
-        table.add_row(template.coupon_id, template.discount_rate, *(f"{n:,}" for n in numbers), style=style)
+        table.add_row(escape(template.coupon_id), template.discount_rate, *(f"{n:,}" for n in numbers), style=style)
     table.add_section()
     claims, expected = (sum(values) for values in zip(*((t.claims, t.expected) for t in hottest), strict=True))
     table.add_row(

@@ -14,7 +14,7 @@ import click
 from coupon_workers.embedded.output import LogFolder, PrefixedOutput
 from coupon_workers.embedded.procfile import read_procfile
 from coupon_workers.embedded.running_system import RunningSystem
-from coupon_workers.errors import CouponWorkersError
+from coupon_workers.errors import EmbeddedServerError
 from coupon_workers.runtime.settings import PREFIX, Settings, read_settings
 
 LOG_FORMAT = f"{PREFIX}LOG_FORMAT"
@@ -47,8 +47,8 @@ def up(procfile: Path | None, log_dir: Path | None) -> None:
     """
     try:
         run_up(procfile, log_dir)
-    except CouponWorkersError as error:
-        raise click.ClickException(str(error)) from None
+    except EmbeddedServerError as error:
+        raise click.ClickException(str(error)) from None  # in its own lines: it may quote the end of a log
 
 
 def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:

@@ -132,14 +132,30 @@ def test_dead_letters_are_listed_and_discarded(run: Run, settings: Settings) -> 
     assert [0, 1] == [first.exit_code, second.exit_code]
 
 
+def test_a_dead_letter_is_listed_as_it_is(run: Run, settings: Settings) -> None:
+    """What it says is no markup, whoever sent it."""
+    assert settings.broker_url is not None
+    content = {"actor_name": "greet[/]", "args": ["[bold]", "[/home]"], "options": {}}
+    with redis.Redis.from_url(settings.broker_url.get_secret_value()) as broker:
+        broker.zadd("dramatiq:care.XQ", {"[/message]": 1_000})
+        broker.hset("dramatiq:care.XQ.msgs", "[/message]", json.dumps(content))
+
+        listed = run("dead-letters", "list")
+
+        broker.delete("dramatiq:care.XQ", "dramatiq:care.XQ.msgs")
+    assert 0 == listed.exit_code, listed.exception
+    assert all(word in listed.stdout for word in ("[/message]", "greet[/]", "[bold] [/home]"))
+
+
 def test_a_migration_of_a_migrated_database_changes_nothing(run: Run) -> None:
     """It may run at every start."""
     assert 0 == run("migrate").exit_code
 
 
-def test_a_bad_setting_is_named(run: Run) -> None:
+@pytest.mark.parametrize("command", ["queues", "env", "up"])
+def test_a_bad_setting_is_named(run: Run, command: str) -> None:
     """Exit code 2 and one line."""
-    result = run("queues", overrides={"COUPON_HTTP_PORT": "none"})
+    result = run(command, overrides={"COUPON_HTTP_PORT": "none"})
 
     assert 2 == result.exit_code
     assert "COUPON_HTTP_PORT" in result.stderr

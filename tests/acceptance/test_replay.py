@@ -90,6 +90,17 @@ def test_receipts_are_replayed_once_and_once_only(run: Run, receipts: Path) -> N
     assert re.search(r"skipped: Coupon_id is null\s+│\s+1 │ 2002", first.stdout)
 
 
+def test_a_coupon_is_shown_as_the_file_calls_it(run: Run, tmp_path: Path) -> None:
+    """Its name is no markup."""
+    path = tmp_path / "file.csv"
+    path.write_text("User_id,Coupon_id,Discount_rate,Date_received\n7,[/901],20:1,20160701\n", encoding="utf-8")
+
+    done = run("replay", str(path))
+
+    assert done.returncode == 0, done.stderr
+    assert "[/901]" in done.stdout
+
+
 def test_a_limit_and_a_rate_are_kept(run: Run, receipts: Path) -> None:
     """Other options make other templates; with a limit of two, users who came twice get two."""
     done = run("replay", str(receipts), "--stock", "1000", "--limit", "2", "--rate", "1500")

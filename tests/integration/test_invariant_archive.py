@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from coupon_workers.checking.report import check_all
+from coupon_workers.finance.adjustment import Adjustment, book_adjustment
 from coupon_workers.runtime.services import Services
 from tests.support.archiving import LONG_AFTER, ArchiveShop
 from tests.support.campaign import plan_campaign
@@ -66,6 +67,28 @@ def test_an_archive_breaks_no_rule(scene: Scene) -> None:
 
     assert report.holds, report.breaches
     assert (1, 4) == (report.facts["coupons"], report.facts["archived"])
+
+
+def test_an_adjustment_of_an_order_elsewhere_outlives_its_coupon(services: Services) -> None:
+    """A coupon that was on no order here may have one, and is archived all the same."""
+    shop = ArchiveShop(services)
+    coupon = shop.ended(shop.template())
+    adjustment = Adjustment(
+        reference="a-1",
+        user_id=shop.user,
+        order_no="elsewhere",
+        coupon_id=coupon,
+        amount_minor=300,
+        reason="used in the old shop",
+    )
+    book_adjustment(shop.services, adjustment, "key-1")
+    shop.expire()
+    shop.clock.now = LONG_AFTER
+    assert 1 == shop.archive()
+
+    report = check_all(services, patience_s=BRIEFLY_S)
+
+    assert report.holds, report.breaches
 
 
 NO_LONGER = "DELETE FROM coupon_flow_archive WHERE coupon_id = "

@@ -29,6 +29,10 @@ BREAKS: dict[str, tuple[Break, set[str]]] = {
     "a value listed twice": (lambda s: s.services.redis.rpush(s.keys.pool, next(iter(s.left()))), {"pool_values"}),
     "a value that is no longer listed": (lambda s: s.services.redis.rpop(s.keys.pool), {"pool_values"}),
     "a list forgotten": (lambda s: s.services.redis.delete(s.keys.pool), {"pool_values"}),
+    "a list forgotten, and a claim that found it empty": (
+        lambda s: (s.services.redis.delete(s.keys.pool), s.claim("dan")),
+        {"pool_values"},
+    ),
     "a foreign value listed": (lambda s: s.services.redis.rpush(s.keys.pool, 77), {"pool_values"}),
     "a listed value passed over": (
         lambda s: s.services.redis.hset(s.keys.meta, f"held:{next(iter(s.listed()))}", 1),

@@ -73,16 +73,6 @@ def test_the_addresses_of_a_running_up_are_shown_masked(monkeypatch: pytest.Monk
     assert {"COUPON_REDIS_URL=redis://:***@127.0.0.1:6379/0", "COUPON_BROKER_URL=(embedded)"} <= set(lines)
 
 
-def test_a_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Instead of a traceback."""
-    monkeypatch.setenv("COUPON_HTTP_PORT", "many")
-
-    result = CliRunner().invoke(env)
-
-    assert result.exit_code == 1
-    assert "COUPON_HTTP_PORT" in result.output
-
-
 def test_the_addresses_of_nothing_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No `up` runs in that folder: the shell must not go on with empty variables."""
     monkeypatch.setenv("COUPON_DATA_DIR", str(tmp_path))
