@@ -63,12 +63,14 @@ def conservation(services: Services, patience_s: float = PATIENCE_S) -> list[Bre
     """Warm templates whose units do not add up.
 
     A template under traffic is read again until it holds still for the length of one reading, or adds up; one that
-    never holds still within ``patience_s`` seconds is not judged. Raises ``StoreUnavailable``.
+    never holds still within ``patience_s`` seconds, or goes cold, is not judged. Raises ``StoreUnavailable``.
     """
     open_cases = _by_template(known_buckets(services.redis))
     broken: dict[int, UnitBooks] = {}
     for _ in looks(patience_s):
-        for template_id, books in unit_books(services, open_cases).items():
+        found = unit_books(services, open_cases)
+        open_cases = {template_id: keys for template_id, keys in open_cases.items() if template_id in found}
+        for template_id, books in found.items():
             if books is None:
                 broken.pop(template_id, None)
             elif books.accounted == books.total:
@@ -81,6 +83,7 @@ def conservation(services: Services, patience_s: float = PATIENCE_S) -> list[Bre
     return [
         Breach(RULE, f"template {template_id}", f"{books.total} units", str(books))
         for template_id, books in sorted(broken.items())
+        if template_id in open_cases
     ][:BREACH_LIMIT]
 
 

@@ -45,7 +45,7 @@ def gate_errors() -> Iterator[None]:
 
 
 def known_buckets(client: redis.Redis) -> list[BucketKeys]:
-    """Every bucket that was ever preheated, in order of template and bucket. Raises ``StoreUnavailable``."""
+    """Every bucket that was preheated and not retired, in order of template and bucket. Raises ``StoreUnavailable``."""
     with gate_errors():
         members: Any = client.smembers(WARM_TEMPLATES)
     parts = (member.decode().partition(".") for member in members)
@@ -69,7 +69,12 @@ def gate_marks(client: redis.Redis, buckets: Sequence[BucketKeys]) -> list[GateM
 
 def warm_buckets(client: redis.Redis) -> list[BucketKeys]:
     """The buckets whose keys are whole. Raises ``StoreUnavailable``."""
-    known = known_buckets(client)
+    return still_warm(client, known_buckets(client))
+
+
+def still_warm(client: redis.Redis, buckets: Iterable[BucketKeys]) -> list[BucketKeys]:
+    """Those of the buckets whose keys are whole, in their order. Raises ``StoreUnavailable``."""
+    known = list(buckets)
     return [keys for keys, mark in zip(known, gate_marks(client, known), strict=True) if mark.generation is not None]
 
 

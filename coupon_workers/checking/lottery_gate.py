@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
@@ -78,7 +79,7 @@ def _differences(services: Services, keys: LotteryKeys) -> list[Breach] | None:
         for prize_no in left
         if before.stock.get(prize_no, 0) + taken[prize_no] != left[prize_no]
     ]
-    found += [*_wrong_takers(services, keys, queued), *_forgotten(services, keys)]
+    found += islice(chain(_wrong_takers(services, keys, queued), _forgotten(services, keys)), BREACH_LIMIT)
     return found if _mark(services, keys) == before else None
 
 

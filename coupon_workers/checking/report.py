@@ -130,7 +130,11 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
             partial(lottery_gate, patience_s=patience_s),
         ),
         Invariant("no_lost_claim", "what is called queued is in the stream", no_lost_claim),
-        Invariant("request_memory", "the gate remembers each request as it ended", request_memory),
+        Invariant(
+            "request_memory",
+            "the gate remembers each request as it ended",
+            partial(request_memory, patience_s=patience_s),
+        ),
         Invariant(
             "taker_count",
             "the gate counts a user's coupons and queued claims",

@@ -10,7 +10,14 @@ from itertools import chain
 from sqlalchemy import text
 
 from coupon_workers.checking.breach import BREACH_LIMIT, Breach
-from coupon_workers.checking.gate_reading import chunks, gate_errors, hash_fields, queued_claims, warm_buckets
+from coupon_workers.checking.gate_reading import (
+    chunks,
+    gate_errors,
+    hash_fields,
+    queued_claims,
+    still_warm,
+    warm_buckets,
+)
 from coupon_workers.checking.patience import PATIENCE_S, looks
 from coupon_workers.checking.reading import snapshot
 from coupon_workers.checking.settled_claim import coupon_pages, held_pages
@@ -18,6 +25,9 @@ from coupon_workers.claiming.key import BucketKeys, bucket_of
 from coupon_workers.runtime.services import Services
 
 RULE = "taker_count"
+
+MOST_SUSPECTS = 10 * BREACH_LIMIT
+"""Users who are kept in mind: with more the wrong ones among them are told at once from those who have just claimed."""
 
 # OFFSET 0 keeps the look-up of each taker a look-up by index: as a join it may become a reading of all coupons.
 _HELD = text("""
@@ -40,8 +50,8 @@ Taker = tuple[BucketKeys, str]
 Counts = tuple[int, int]
 """What the gate counts of a user, and what he has."""
 
-Queued = Mapping[BucketKeys, Mapping[int, str]]
-"""The claims of each bucket's pending stream: claim id → user."""
+Queued = Mapping[Taker, Sequence[int]]
+"""The claims of the pending streams, by whose they are."""
 
 
 def taker_count(services: Services, patience_s: float = PATIENCE_S) -> list[Breach]:
@@ -62,18 +72,27 @@ def taker_count(services: Services, patience_s: float = PATIENCE_S) -> list[Brea
 
 
 def _first_look(services: Services) -> dict[Taker, Counts]:
+    suspects: dict[Taker, Counts] = {}
+    for found in _suspects(services):
+        suspects |= found
+        if len(suspects) > MOST_SUSPECTS:
+            suspects = _look_again(services, list(suspects))
+            if len(suspects) >= BREACH_LIMIT:
+                break
+    return suspects
+
+
+def _suspects(services: Services) -> Iterator[dict[Taker, Counts]]:
     """All takers, against streams read once: whoever moves meanwhile is suspected, and looked at again."""
     buckets = warm_buckets(services.redis)
     by_key = {keys.takers: keys for keys in buckets}
     queued = _queued(services, buckets)
-    suspects: dict[Taker, Counts] = {}
     for chunk in chunks(hash_fields(services.redis, by_key)):
         counted = {(by_key[key], user_id): _count(value) for key, user_id, value in chunk}
-        suspects |= _wrong(services, counted, queued)
+        yield _wrong(services, counted, queued)
     for takers in _holders(services, buckets, queued):
         forgotten = [taker for taker, stored in zip(takers, _stored(services, takers), strict=True) if stored is None]
-        suspects |= _look_again(services, forgotten)
-    return suspects
+        yield _look_again(services, forgotten)
 
 
 def _holders(services: Services, buckets: Sequence[BucketKeys], queued: Queued) -> Iterator[list[Taker]]:
@@ -85,7 +104,7 @@ def _holders(services: Services, buckets: Sequence[BucketKeys], queued: Queued) 
         holders = {(row.template_id, row.user_id) for row in page if row.template_id in of_template}
         groups = ((of_template[template_id], user_id) for template_id, user_id in holders)
         yield [(group[bucket_of(user_id, len(group))], user_id) for group, user_id in groups]
-    yield [(keys, user_id) for keys, claims in queued.items() for user_id in set(claims.values())]
+    yield list(queued)
 
 
 def _stored(services: Services, takers: Sequence[Taker]) -> list[bytes | None]:
@@ -97,7 +116,8 @@ def _stored(services: Services, takers: Sequence[Taker]) -> list[bytes | None]:
 
 
 def _look_again(services: Services, takers: Sequence[Taker]) -> dict[Taker, Counts]:
-    """Those of ``takers`` that are wrong in a reading in the order count, stream, rows."""
+    """Those of ``takers`` that are wrong in a reading in the order count, stream, rows. Of a bucket that has gone cold
+    nobody is: it was retired, or Redis has lost its memory."""
     counted: dict[Taker, int] = {}
     for chunk in chunks(takers):
         for taker, stored in zip(chunk, _stored(services, chunk), strict=True):
@@ -106,7 +126,8 @@ def _look_again(services: Services, takers: Sequence[Taker]) -> dict[Taker, Coun
     wrong: dict[Taker, Counts] = {}
     for chunk in chunks(takers):
         wrong |= _wrong(services, {taker: counted[taker] for taker in chunk}, queued)
-    return wrong
+    warm = still_warm(services.redis, {keys for keys, _ in wrong})
+    return {taker: counts for taker, counts in wrong.items() if taker[0] in warm}
 
 
 def _wrong(services: Services, counted: Mapping[Taker, int], queued: Queued) -> dict[Taker, Counts]:
@@ -125,19 +146,17 @@ def _held(services: Services, takers: Sequence[Taker], queued: Queued) -> Counte
         rows = list(connection.execute(_HELD, arguments))
     held = Counter((keys_of[row.template_id, row.user_id], row.user_id) for row in rows)
     issued = {row.coupon_id for row in rows}
-    users = set(takers)
-    for keys, claims in queued.items():
-        held.update(
-            (keys, user_id)
-            for claim_id, user_id in claims.items()
-            if claim_id not in issued and (keys, user_id) in users
-        )
+    for taker in takers:
+        held[taker] += sum(claim_id not in issued for claim_id in queued.get(taker, ()))
     return held
 
 
 def _queued(services: Services, buckets: Iterable[BucketKeys]) -> Queued:
-    found = ((keys, queued_claims(services.redis, keys)) for keys in buckets)
-    return {keys: {claim.claim_id: claim.user_id for claim in claims} for keys, claims in found if claims}
+    queued: dict[Taker, list[int]] = {}
+    for keys in buckets:
+        for claim in queued_claims(services.redis, keys):
+            queued.setdefault((keys, claim.user_id), []).append(claim.claim_id)
+    return queued
 
 
 def _count(stored: str) -> int:
