@@ -7,10 +7,11 @@ from datetime import datetime
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_datetime
+from babel.dates import format_date, format_datetime
 from babel.numbers import format_currency, format_decimal
 
 from coupon_workers.templates.currency import EXPONENTS
+from coupon_workers.templates.validity import day_before_midnight
 
 LOCALES = {"en": "en", "zh": "zh_Hans_CN"}
 
@@ -34,6 +35,9 @@ _WORDS = {
     ("zh", "claim.rejected"): ("未能领到优惠券:{name}", "很抱歉,您申请的“{name}”未能领取成功。{reason}"),
     ("zh", "coupon.expiring"): ("您的优惠券即将到期:{name}", "优惠券“{name}”({offer})有效期至{until},请尽快使用。"),
 }
+
+_MIDNIGHTS = {"en": "the end of {day}", "zh": "{day}24:00"}
+"""An end at midnight: "12:00 AM of the 12th" is read as the end of the 12th, or as noon."""
 
 _REASONS = {
     "en": {"SOLD_OUT": "All coupons are gone.", "PAUSED": "The offer was stopped.", "": "Nothing was taken from you."},
@@ -116,5 +120,8 @@ def one_line(text: str) -> str:
 def _until(language: str, offer: Offer) -> str:
     if offer.valid_to is None:
         return ""
+    last = day_before_midnight(offer.valid_to, offer.timezone)
+    if last is not None:
+        return _MIDNIGHTS[language].format(day=format_date(last, "medium", locale=LOCALES[language]))
     local = offer.valid_to.astimezone(ZoneInfo(offer.timezone))
     return format_datetime(local, "medium", tzinfo=ZoneInfo(offer.timezone), locale=LOCALES[language])

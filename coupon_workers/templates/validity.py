@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -85,3 +85,10 @@ def end_of_day(instant: datetime, timezone: str) -> datetime:
     zone = ZoneInfo(timezone)
     tomorrow = instant.astimezone(zone).date() + timedelta(days=1)
     return datetime.combine(tomorrow, time(), zone).astimezone(UTC)
+
+
+def day_before_midnight(instant: datetime, timezone: str) -> date | None:
+    """The local day that is over with ``instant``, which people take for the next one; None in the midst of a day."""
+    zone = ZoneInfo(timezone)
+    last = (instant - timedelta(microseconds=1)).astimezone(zone).date()
+    return last if last < instant.astimezone(zone).date() else None

@@ -283,6 +283,19 @@ def test_the_preview_says_why_nothing_is_taken_off(zoe: Visitor) -> None:
     assert "no line it is for" in other
 
 
+def test_an_end_at_midnight_is_told_as_the_end_of_the_day(shop: Shop, zoe: Visitor) -> None:
+    """24:00 of the last day of claiming, in the template's zone; a beginning at midnight stays one."""
+    whole = {"claim_start": "2036-11-10T16:00:00Z", "claim_end": "2036-11-11T16:00:00Z"}
+    template_id = shop.desk.draft(**whole)
+    chinese = Visitor(shop, "admin", language="zh")
+
+    listed, page = zoe.page("/templates"), zoe.page(f"/templates/{template_id}")
+
+    assert ["11 Nov 2036, 00:00:00", "11 Nov 2036, 24:00:00"] == re.findall(r"<time[^>]*>(\d+ Nov 2036[^<]*)<", listed)
+    assert '<time datetime="2036-11-11T16:00:00Z" title="2036-11-11T16:00:00Z">11 Nov 2036, 24:00:00</time>' in page
+    assert "2036-11-11 24:00:00</time>" in chinese.page("/templates")
+
+
 def test_what_stands_in_the_preview_s_way_is_told_by_its_field(zoe: Visitor) -> None:
     """Of the template and of the sample cart, whose empty lines are left out; 200: nothing was to be saved."""
     wrong = {"total_quantity": "many", "claim_end": "2036-11-01T00:00"}

@@ -88,6 +88,16 @@ def test_times_are_the_visitors_or_the_templates(shop: Shop) -> None:
     assert all('data-until="2035-06-30T16:30:00+00:00"' in page for page in (of_template, of_visitor))
 
 
+def test_an_end_at_midnight_is_the_end_of_the_day(shop: Shop) -> None:
+    """Not the beginning of the next one, in which nothing can be had."""
+    shop.desk.open(timezone="Asia/Tokyo", claim_end="2035-06-30T15:00:00Z")
+
+    page = _visitor(shop).get("/shop").text
+
+    assert "30 Jun 2035, 24:00:00" in page
+    assert 'data-until="2035-06-30T15:00:00+00:00"' in page
+
+
 def _post(client: FlaskClient, path: str, page: str = "/welcome", **fields: str) -> int:
     token = _hidden(client, "form_token", page)
     return client.post(f"/shop{path}", data=fields | {"form_token": token}).status_code

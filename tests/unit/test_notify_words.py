@@ -67,9 +67,17 @@ def test_an_offer_is_told_in_a_few_words(changed: dict[str, Any], english: str, 
 
 
 def test_the_end_is_told_in_the_templates_time_zone() -> None:
-    """Midnight in Shanghai, not four in the afternoon."""
-    assert "Nov 12, 2026, 12:00:00" in write_text("en", "coupon.issued", _offer())[1]
-    assert "2026年11月12日 00:00:00" in write_text("zh", "coupon.expiring", _offer())[1]
+    """A second past midnight in Shanghai, not past four in the afternoon."""
+    late = _offer(valid_to=datetime(2026, 11, 11, 16, 0, 1, tzinfo=UTC))
+
+    assert "Nov 12, 2026, 12:00:01" in write_text("en", "coupon.issued", late)[1]
+    assert "2026年11月12日 00:00:01" in write_text("zh", "coupon.expiring", late)[1]
+
+
+def test_an_end_at_midnight_is_the_end_of_the_day_before() -> None:
+    """Nobody takes it for the end, or the noon, of the next day."""
+    assert "valid until the end of Nov 11, 2026." in write_text("en", "coupon.issued", _offer())[1]
+    assert "有效期至2026年11月11日24:00" in write_text("zh", "coupon.expiring", _offer())[1]
 
 
 @pytest.mark.parametrize("language", LOCALES)

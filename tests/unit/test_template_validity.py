@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coupon_workers.templates.validity import end_of_day, valid_window
+from coupon_workers.templates.validity import day_before_midnight, end_of_day, valid_window
 
 ZONES = (
     "Asia/Shanghai",
@@ -142,3 +142,13 @@ def test_the_end_of_a_day_is_the_first_instant_of_the_next_date(timezone: str, i
     day = instant.astimezone(zone).date()
     assert day + timedelta(days=1) == end.astimezone(zone).date()
     assert day == (end - timedelta(microseconds=1)).astimezone(zone).date()
+
+
+@given(instants, zones)
+def test_the_end_of_a_day_is_told_as_that_days(instant: datetime, timezone: str) -> None:
+    """Also where the clock skips midnight, or shows it twice; a moment before or after it is of no day the end."""
+    end, day = end_of_day(instant, timezone), instant.astimezone(ZoneInfo(timezone)).date()
+
+    assert day == day_before_midnight(end, timezone)
+    assert day_before_midnight(end + timedelta(seconds=1), timezone) is None
+    assert day_before_midnight(end - timedelta(seconds=1), timezone) is None

@@ -56,6 +56,7 @@ def environment() -> Environment:
         "url": _url,
         "static": static_url,
         "time": show.time,
+        "until": show.until,
         "window": show.window,
         "told": show.told,
         "money": show.money,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from zoneinfo import ZoneInfo
@@ -18,12 +18,16 @@ from markupsafe import Markup
 from coupon_workers.lottery.odds import WEIGHTS
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.templates.currency import EXPONENTS
+from coupon_workers.templates.validity import day_before_midnight
 from web.console.language import N_, gettext, language, locale
 
 ZONE_COOKIE = "cw_zone"
 """Set by the console's script to the browser's own time zone."""
 
-_PATTERNS = {"en": "d MMM y, HH:mm:ss", "zh": "y-MM-dd HH:mm:ss"}
+_PATTERNS = {"en": ("d MMM y, ", "HH:mm:ss"), "zh": ("y-MM-dd ", "HH:mm:ss")}
+
+_MIDNIGHT = "'24:00:00'"
+"""An end at 00:00 is read as one a day later: it is written as the end of the day before, as ISO 8601 has it."""
 
 _SPANS = ((86_400_000, N_("%s d")), (3_600_000, N_("%s h")), (60_000, N_("%s min")), (1_000, N_("%s s")))
 
@@ -46,6 +50,11 @@ def near_time(instant: datetime | str | None, zone: str | None = None) -> Markup
     return time(instant, None if told_zone() else zone)
 
 
+def near_until(instant: datetime | str | None, zone: str | None = None) -> Markup:
+    """The same of an end."""
+    return until(instant, None if told_zone() else zone)
+
+
 @cache
 def _zones() -> frozenset[str]:
     from zoneinfo import available_timezones
@@ -63,22 +72,33 @@ def time(instant: datetime | str | None, zone: str | None = None) -> Markup:
 
     Raises ``ValueError`` for a naive datetime.
     """
+    return _time(instant, zone)
+
+
+def until(instant: datetime | str | None, zone: str | None = None) -> Markup:
+    """The same of an end, which is no part of what ends: midnight is 24:00 of the day before."""
+    return _time(instant, zone, is_end=True)
+
+
+def _time(instant: datetime | str | None, zone: str | None, *, is_end: bool = False) -> Markup:
     if instant is None:
         return Markup("—")
     name = zone or viewer_zone()
-    return _bare_time(instant, name) + (_zone(name) if zone or name == "UTC" else "")
+    return _bare_time(instant, name, is_end=is_end) + (_zone(name) if zone or name == "UTC" else "")
 
 
 def window(start: datetime | str, end: datetime | str, zone: str) -> Markup:
     """From when to when, in a template's zone, which is told once."""
-    return Markup("{} – {}{}").format(_bare_time(start, zone), _bare_time(end, zone), _zone(zone))
+    return Markup("{} – {}{}").format(_bare_time(start, zone), _bare_time(end, zone, is_end=True), _zone(zone))
 
 
-def _bare_time(instant: datetime | str, zone: str) -> Markup:
+def _bare_time(instant: datetime | str, zone: str, *, is_end: bool = False) -> Markup:
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
-    told = rfc3339(instant)
-    text = format_datetime(instant, _PATTERNS[language()], tzinfo=ZoneInfo(zone), locale=locale())
+    told, (day, clock) = rfc3339(instant), _PATTERNS[language()]
+    if is_end and day_before_midnight(instant, zone) is not None:
+        instant, clock = instant - timedelta(microseconds=1), _MIDNIGHT
+    text = format_datetime(instant, day + clock, tzinfo=ZoneInfo(zone), locale=locale())
     return Markup('<time datetime="{}" title="{}">{}</time>').format(told, told, text)
 
 

@@ -18,7 +18,7 @@ from web.console import rendering
 from web.console.blueprint import STATUSES, guard_answer
 from web.console.language import COOKIE as LANGUAGE_COOKIE
 from web.console.language import LANGUAGES, language
-from web.console.show import near_time
+from web.console.show import near_time, near_until
 from web.console.word import reason_of
 from web.context import services
 from web.problem import ProblemError
@@ -72,6 +72,7 @@ def _environment() -> Environment:
         **made.globals,
         "url": lambda endpoint, **values: url_for(f"shop.{endpoint}", **values),
         "time": near_time,
+        "until": near_until,
     }
     return made
 
