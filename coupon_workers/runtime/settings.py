@@ -48,7 +48,7 @@ def _cores() -> int:
 class Settings(BaseSettings):
     """Every setting with its default. Field ``http_port`` is the variable ``COUPON_HTTP_PORT``."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
 
     http_host: str = Field("127.0.0.1", description="address the web server listens on")
     http_port: int = Field(8000, ge=1, le=65535, description="port the web server listens on")
@@ -138,12 +138,12 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:
-        return _with_scheme(url, {"redis", "rediss", "unix"})
+        return _with_port(_with_scheme(url, {"redis", "rediss", "unix"}))
 
     @field_validator("broker_url")
     @classmethod
     def _is_broker(cls, url: SecretStr | None) -> SecretStr | None:
-        return _with_scheme(url, {"redis", "rediss", "unix", "amqp", "amqps"})
+        return _with_port(_with_scheme(url, {"redis", "rediss", "unix", "amqp", "amqps"}))
 
     @field_validator("approval_budgets")
     @classmethod
@@ -174,7 +174,7 @@ class Settings(BaseSettings):
     @field_validator("smtp_url")
     @classmethod
     def _is_mail_server(cls, url: SecretStr | None) -> SecretStr | None:
-        return _with_scheme(url, {"smtp", "smtp+starttls", "smtps"})
+        return _with_port(_with_scheme(url, {"smtp", "smtp+starttls", "smtps"}))
 
     @field_validator("archive_after_days")
     @classmethod
@@ -236,8 +236,23 @@ def _is_budget(item: tuple[object, object]) -> bool:
 def _with_scheme(url: SecretStr | None, schemes: set[str]) -> SecretStr | None:
     if url is None or not url.get_secret_value():
         return None
-    if urlsplit(url.get_secret_value()).scheme not in schemes:
+    text = url.get_secret_value()
+    if text != text.strip():
+        raise ValueError("must be a URL without spaces around it")
+    if urlsplit(text).scheme not in schemes:
         raise ValueError(f"must be a URL that starts with one of {', '.join(sorted(schemes))}")
+    return url
+
+
+def _with_port(url: SecretStr | None) -> SecretStr | None:
+    """What is no number is mostly a piece of a password, and is not repeated. PostgreSQL's driver takes such ones."""
+    try:
+        if url is not None:
+            _ = urlsplit(url.get_secret_value()).port
+    except ValueError:
+        raise ValueError(
+            "has no number where its port should be; in a password / is written %2F, ? %3F and # %23"
+        ) from None
     return url
 
 
