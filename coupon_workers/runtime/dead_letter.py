@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.broker_queues import NAMESPACE
-from coupon_workers.runtime.clock import from_ms
+from coupon_workers.runtime.clock import from_ms, to_ms, utc_now
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.task import Queue
 
@@ -87,6 +87,7 @@ def replay_dead_letter(client: redis.Redis, message_id: str) -> None:
         raise Conflict("UNREADABLE", "no worker can read this message; it can only be discarded")
     for option in _RETRY_OPTIONS:
         message["options"].pop(option, None)
+    message["message_timestamp"] = to_ms(utc_now())  # a worker drops what is too old, and tells how long it waited
     _take(client, queue, message_id, content, json.dumps(message, separators=(",", ":")).encode())
 
 

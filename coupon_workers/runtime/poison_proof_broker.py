@@ -141,6 +141,13 @@ def _is_readable(data: bytes, queue_name: str) -> bool:
         and isinstance(message.kwargs, dict)
         and isinstance(message.options, dict)
         and isinstance(message.options.get("redis_message_id"), str)
+        and _is_instant(message.message_timestamp)
+        and _is_instant(message.options.get("requeue_timestamp", 0))
         # Exception classes, which no message can carry: a text in their place kills the thread too.
         and "throws" not in message.options
     )
+
+
+def _is_instant(value: object) -> bool:
+    # Of another one the wait would be so long that Redis could not add it up, and no wait could be told any more.
+    return type(value) is int and 0 <= value < 2**53

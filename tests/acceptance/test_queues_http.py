@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,23 @@ def test_a_dead_letter_is_sent_again_once(client: FlaskClient, ops: Headers, bro
     assert not {"retries", "traceback"} & set(message.options)
     consumer.ack(message)
     assert [] == _letters(client, ops)
+
+
+def test_a_dead_letter_that_is_sent_again_is_dated_anew(
+    client: FlaskClient, ops: Headers, broker_redis: redis.Redis
+) -> None:
+    """An old date would have a worker drop it for its age, and an alert count the days as waiting."""
+    letter = {"actor_name": "sweep_gates", "queue_name": "care", "args": [], "kwargs": {}, "options": {}}
+    content = json.dumps(letter | {"message_id": "m", "message_timestamp": 1_000})
+    broker_redis.zadd("dramatiq:care.XQ", {"m1": 1_000})
+    broker_redis.hset("dramatiq:care.XQ.msgs", "m1", content)
+    before_ms = to_ms(utc_now())
+
+    client.post("/v1/dead-letters/m1/replay", headers=ops)
+
+    sent = json.loads(broker_redis.hget("dramatiq:care.msgs", "m1") or b"")  # type: ignore[arg-type]
+    assert before_ms <= sent.pop("message_timestamp") <= to_ms(utc_now())
+    assert letter | {"message_id": "m"} == sent
 
 
 def test_of_many_who_replay_at_once_one_does(

@@ -56,6 +56,10 @@ DEFORMED: dict[str, dict[str, Any]] = {
     "id-null": {"message_id": None},
     "other-queue": {"queue_name": "elsewhere"},
     "queue-number": {"queue_name": 7},
+    "dated-text": {"message_timestamp": "soon"},
+    "dated-before-time": {"message_timestamp": -(10**30)},
+    "dated-after-time": {"message_timestamp": 10**30},
+    "sent-again-before-time": options("sent-again-before-time", requeue_timestamp=-(10**30)),
     "throws-text": {**options("throws-text", throws="abc"), "args": []},
 }
 
