@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from threading import Lock, Thread
 
@@ -77,8 +78,10 @@ class DatabaseClock:
         with self._lock:
             now_ns = self._monotonic_ns()
             if now_ns >= self._ask_at_ns and (self._asking is None or self._asking.done()):
-                self._asking, self._asking_since_ns = Future(), now_ns
-                Thread(target=self._ask, args=(self._asking,), name="database-clock", daemon=True).start()
+                asking: Future[None] = Future()
+                with suppress(RuntimeError):  # no thread is to be had: the next call asks
+                    Thread(target=self._ask, args=(asking,), name="database-clock", daemon=True).start()
+                    self._asking, self._asking_since_ns = asking, now_ns
 
     def _wait_for_first(self) -> None:
         """Only the first asking of all is waited for, by all who come meanwhile, until it is ``FIRST_WAIT_S`` old."""

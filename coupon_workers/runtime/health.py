@@ -88,8 +88,9 @@ class HealthCheck:
         with self._lock:
             running = self._running.get(name)
             if running is None or running.done():
-                running = self._running[name] = Future()
+                running = Future()
                 Thread(target=_run, args=(self._probes[name], running), name=f"probe-{name}", daemon=True).start()
+                self._running[name] = running  # now: where no thread is to be had, the next one asks again
             return running
 
     def _probe_redis(self) -> Part:

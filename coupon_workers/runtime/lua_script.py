@@ -61,11 +61,12 @@ def _read(name: str) -> str:
 
 
 def _is_refusal_of_the_server(error: redis.ResponseError) -> bool:
-    """A full memory, a failing disk, a replica or a server without its own: nothing was written, and it may pass.
+    """A full memory, a failing disk, a script that does not end, a replica or a server without its own: nothing was
+    written, and it may pass.
 
     Of those that the client has a class for it cuts the first word off.
     """
-    return isinstance(error, _REFUSALS) or str(error).startswith(("MISCONF", "NOREPLICAS"))
+    return isinstance(error, _REFUSALS) or str(error).startswith(("MISCONF", "NOREPLICAS", "BUSY "))
 
 
 @cache

@@ -36,14 +36,24 @@ class TimedPost:
         ends_s = monotonic() + PATIENCE_S
         if not self._free.acquire(timeout=PATIENCE_S):
             raise StoreUnavailable("broker", "every sender waits for it")
-        if self._unmade.acquire(blocking=False):
-            Thread(target=self._run, name="post", daemon=True).start()
+        self._make_sender()
         sent: Future[None] = Future()
         self._tasks.put((task, sent))
         try:
             sent.result(max(0.0, ends_s - monotonic()))
         except TimeoutError:
             raise StoreUnavailable("broker", f"no answer within {PATIENCE_S:g} s") from None
+
+    def _make_sender(self) -> None:
+        """One more, until there are all; it takes over the place that was taken for the task."""
+        if not self._unmade.acquire(blocking=False):
+            return
+        try:
+            Thread(target=self._run, name="post", daemon=True).start()
+        except RuntimeError as error:
+            self._unmade.release()
+            self._free.release()
+            raise StoreUnavailable("broker", "no thread is to be had that would send it") from error
 
     def _run(self) -> None:
         while True:

@@ -113,8 +113,9 @@ class LeasedIds:
         with self._starting:
             if self._thread is None and not self._closing.is_set():
                 arguments = (weakref.ref(self), self._closing)
-                self._thread = threading.Thread(target=_keep, args=arguments, name="worker-number", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=_keep, args=arguments, name="worker-number", daemon=True)
+                thread.start()
+                self._thread = thread  # now: where no thread is to be had, the next caller asks again
         if not self._closing.is_set():
             self._decided.wait(self._terms.lease_s)
         held = self._held

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import pytest
 import redis
@@ -46,11 +47,37 @@ def _a_stale_replica(client: redis.Redis) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _busy(client: redis.Redis) -> Iterator[None]:
+    """With somebody's script that does not end: the server hears nobody but who kills it."""
+
+    def run() -> None:
+        with suppress(redis.RedisError):
+            client.eval("while true do end", 0)
+
+    with _configured(client, "busy-reply-threshold", 10, 5_000), ThreadPoolExecutor(1) as other:
+        other.submit(run)
+        while not _is_busy(client):
+            pass
+        try:
+            yield
+        finally:
+            client.script_kill()
+
+
+def _is_busy(client: redis.Redis) -> bool:
+    try:
+        return not client.ping()
+    except redis.ResponseError:
+        return True
+
+
 REFUSALS: dict[str, Callable[[redis.Redis], AbstractContextManager[None]]] = {
     "OOM": _out_of_memory,
     "NOREPLICAS": _without_replicas,
     "READONLY": _a_replica,
     "MASTERDOWN": _a_stale_replica,
+    "BUSY": _busy,
 }
 
 
