@@ -26,7 +26,8 @@ class JobState:
 @dataclass(frozen=True, slots=True)
 class JobAge:
     """How long ago a job's task was last sent by a scheduler, in seconds, and how often that should happen. None:
-    never."""
+    never. As long ago counts what was sent in time to come, by a clock that was set back since: nothing is due before
+    then."""
 
     name: str
     age_s: float | None
@@ -52,4 +53,4 @@ def read_job_ages(services: Services) -> list[JobAge]:
 
 
 def _age_s(sent_at: datetime | None, now: datetime) -> float | None:
-    return None if sent_at is None else max(0.0, (now - sent_at).total_seconds())
+    return None if sent_at is None else abs((now - sent_at).total_seconds())

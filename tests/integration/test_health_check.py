@@ -64,6 +64,15 @@ def test_a_scheduler_that_has_not_run_is_late_and_the_front_ready(services: Serv
     assert "ok" == health.status
 
 
+def test_a_scheduler_that_ran_in_time_to_come_is_late(services: Services) -> None:
+    """PostgreSQL's clock was set back: nothing is due until it is there again."""
+    with services.engine.begin() as connection:
+        to_come = utc_now() + timedelta(minutes=10)
+        connection.execute(insert(JobRun).values(job="sweep", logical_at=to_come, recorded_at=to_come, epoch=1))
+
+    assert "late" == _check(services).check().parts["scheduler"].state
+
+
 def test_the_age_of_the_oldest_queued_claim_is_told(services: Services, redis_client: redis.Redis) -> None:
     """By the clock that wrote it; late from a minute on."""
     keys = BucketKeys(7)

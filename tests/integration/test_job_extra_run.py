@@ -136,3 +136,13 @@ def test_the_age_of_a_job_counts_from_what_a_scheduler_sent(services: Services, 
     age_s, period_s = ages["sweep_gates"]
     assert age_s is not None and 299 < age_s < 400
     assert 2 == period_s
+
+
+def test_a_job_that_was_sent_in_time_to_come_is_late(services: Services, post: PostBox) -> None:
+    """PostgreSQL's clock was set back: nothing is due until it is there again, and an alert should say so."""
+    Scheduler(TABLE, services.engine, post).tick()
+    earlier = replace(services, clock=lambda: services.clock() - timedelta(minutes=5))
+
+    ages = {job.name: job.age_s for job in read_job_ages(earlier)}
+
+    assert 200 < (ages["sweep_gates"] or 0) <= 301
