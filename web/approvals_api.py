@@ -15,7 +15,7 @@ from web.auth import require
 from web.batch_model import Identity
 from web.context import principal, services
 from web.idempotent import idempotent
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.problem_code import refuses
 from web.templates_api import TemplatePath
 
@@ -69,13 +69,8 @@ class RejectionBody(BaseModel):
 def list_approvals(query: ApprovalQuery) -> Any:
     """Publications and changes of templates, with every field before and after, and what it costs at worst. Newest
     first; `state=pending` is the inbox."""
-    position = read_cursor(query.cursor, int)
     approvals = read_approvals(
-        services(),
-        limit=query.limit + 1,
-        before=position[0] if position else None,
-        state=query.state,
-        template_id=query.template_id,
+        services(), limit=query.limit + 1, before=query.before, state=query.state, template_id=query.template_id
     )
     return page(approvals, query.limit, _json, lambda approval: [int(approval.approval_id)])
 

@@ -12,7 +12,7 @@ from coupon_workers.audit.reading import AuditEntry, AuditFilter, read_audit_log
 from coupon_workers.templates.field_type import Instant
 from web.auth import require
 from web.context import services
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 
 api = APIBlueprint("audit", __name__, abp_tags=[Tag(name="Audit", description="What operators have done")])
 
@@ -39,7 +39,6 @@ class AuditPage(BaseModel):
 def get_audit_log(query: AuditQuery) -> Any:
     """Who did what to what, when, and what it was before and after. A row is written with the change it tells of, and
     kept for good. What was refused has none."""
-    position = read_cursor(query.cursor, int)
     wanted = AuditFilter(query.subject, query.action, query.key_id, query.since, query.until)
-    entries = read_audit_log(services(), wanted, limit=query.limit + 1, before=position[0] if position else None)
+    entries = read_audit_log(services(), wanted, limit=query.limit + 1, before=query.before)
     return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), lambda entry: [int(entry.audit_id)])

@@ -20,7 +20,7 @@ from web.batch_model import Identity, TaggedBatch, described, read_form_fields
 from web.context import principal, services
 from web.error_answer import validation_problem
 from web.idempotent import idempotent, subject_id
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem import ProblemError
 from web.problem_code import refuses
@@ -119,13 +119,8 @@ def _create(batch: NewBatch, content: BinaryIO | None) -> tuple[Json, int]:
 @require("admin")
 def list_batches(query: BatchQuery) -> Any:
     """Newest first."""
-    position = read_cursor(query.cursor, int)
     batches = reading.read_page(
-        services(),
-        limit=query.limit + 1,
-        before=position[0] if position else None,
-        status=query.status,
-        template_id=query.template_id,
+        services(), limit=query.limit + 1, before=query.before, status=query.status, template_id=query.template_id
     )
     return page(batches, query.limit, _json, lambda batch: [int(batch.batch_no)])
 

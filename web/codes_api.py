@@ -24,7 +24,7 @@ from web.batch_model import Identity
 from web.codes_model import CodeBatchBody, ExchangeBody, LookupBody
 from web.context import principal, services
 from web.idempotent import idempotent, subject_id
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem import ProblemError
 from web.problem_code import refuses
@@ -100,13 +100,8 @@ def post_code_batch(body: CodeBatchBody) -> tuple[Json, int]:
 @require("admin")
 def list_code_batches(query: CodeBatchQuery) -> Any:
     """Newest first."""
-    position = read_cursor(query.cursor, int)
     batches = reading.read_page(
-        services(),
-        limit=query.limit + 1,
-        before=position[0] if position else None,
-        status=query.status,
-        template_id=query.template_id,
+        services(), limit=query.limit + 1, before=query.before, status=query.status, template_id=query.template_id
     )
     return page(batches, query.limit, _json, lambda batch: [int(batch.code_batch_id)])
 

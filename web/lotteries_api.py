@@ -22,7 +22,7 @@ from web.draw_answer import REFUSALS, draw_body, evidence_of
 from web.draw_front import draw
 from web.idempotent import idempotent, subject_id
 from web.lotteries_model import DrawAnswer, DrawBody, LotteryBody, LotteryPatch
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem import problem
 from web.problem_code import refuses
@@ -86,8 +86,7 @@ def post_lottery(body: LotteryBody) -> tuple[Json, int]:
 @require("admin")
 def list_lotteries(query: PageQuery) -> Any:
     """Newest first."""
-    position = read_cursor(query.cursor, int)
-    lotteries = reading.read_page(services(), limit=query.limit + 1, before=position[0] if position else None)
+    lotteries = reading.read_page(services(), limit=query.limit + 1, before=query.before)
     return page(lotteries, query.limit, _json, lambda lottery: [int(lottery.lottery_id)])
 
 
@@ -167,9 +166,9 @@ def end_lottery(path: LotteryPath) -> Json:
 @refuses("LOTTERY_NOT_FOUND")
 def list_draws(path: LotteryPath, query: DrawQuery) -> Any:
     """Settled ones, newest first."""
-    position = read_cursor(query.cursor, int)
-    before = position[0] if position else None
-    draws = reading.read_draws(services(), path.number, limit=query.limit + 1, before=before, user_id=query.user_id)
+    draws = reading.read_draws(
+        services(), path.number, limit=query.limit + 1, before=query.before, user_id=query.user_id
+    )
     return page(draws, query.limit, _json, lambda draw: [int(draw.draw_id)])
 
 

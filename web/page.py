@@ -24,6 +24,11 @@ class PageQuery(QueryModel):
     limit: int = Field(50, ge=1, le=200, description="items in a page")
     cursor: str | None = Field(None, max_length=LONGEST_CURSOR, description="the page before's next_cursor")
 
+    @property
+    def before(self) -> int | None:
+        """The identity below which the page begins, in a list of the newest first. Raises ``InvalidInput``."""
+        return read_before(self.cursor)
+
 
 def page(items: Sequence[Item], limit: int, show: Callable[[Item], Any], position: Callable[[Item], list[Any]]) -> Any:
     """A page of ``items``, of which one more than ``limit`` was asked for if there are as many.
@@ -58,6 +63,15 @@ def read_cursor(cursor: str | None, *types: type) -> list[Any] | None:
     ):
         raise bad_cursor()
     return position
+
+
+def read_before(cursor: str | None) -> int | None:
+    """The identity that a cursor holds: the page begins below it. None when there is no cursor.
+
+    Raises ``InvalidInput`` for a text that no page gave out.
+    """
+    position = read_cursor(cursor, int)
+    return position[0] if position else None
 
 
 def cursor_instant(text: str) -> datetime:

@@ -20,7 +20,7 @@ from web.auth import require
 from web.batch_model import Identity
 from web.context import principal, services
 from web.idempotent import idempotent, subject_id
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem_code import refuses
 
@@ -143,8 +143,7 @@ def post_run(body: NewRun) -> Any:
 @require("admin")
 def list_runs(query: RunQuery) -> Any:
     """Newest first."""
-    position = read_cursor(query.cursor, int)
-    runs = read_runs(services(), limit=query.limit + 1, before=position[0] if position else None, kind=query.kind)
+    runs = read_runs(services(), limit=query.limit + 1, before=query.before, kind=query.kind)
     return page(runs, query.limit, _json, lambda run: [int(run.run_id)])
 
 
@@ -160,8 +159,7 @@ def get_run(path: RunPath) -> Json:
 @require("admin")
 def list_findings(query: FindingQuery) -> Any:
     """Newest first."""
-    position = read_cursor(query.cursor, int)
-    findings = read_findings(services(), limit=query.limit + 1, before=position[0] if position else None, **_of(query))
+    findings = read_findings(services(), limit=query.limit + 1, before=query.before, **_of(query))
     return page(findings, query.limit, _json, lambda finding: [int(finding.finding_id)])
 
 

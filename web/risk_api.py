@@ -215,13 +215,8 @@ def ask_scores(body: AskBody) -> Any:
 @require("admin")
 def list_reviews(query: ReviewQuery) -> Any:
     """`state=held` is the queue. Newest first."""
-    position = read_cursor(query.cursor, int)
     found = read_reviews(
-        services(),
-        limit=query.limit + 1,
-        before=position[0] if position else None,
-        state=query.state,
-        template_id=query.template_id,
+        services(), limit=query.limit + 1, before=query.before, state=query.state, template_id=query.template_id
     )
     return page(found, query.limit, _json, lambda review: [int(review.claim_id)])
 
@@ -250,11 +245,10 @@ def reject(path: ReviewPath, body: RejectBody) -> Any:
 @require("admin")
 def list_verdicts(query: VerdictQuery) -> Any:
     """Of refused claims within seconds, of others as they are settled; kept for ninety days. Newest first."""
-    position = read_cursor(query.cursor, int)
     found = read_verdicts(
         services(),
         limit=query.limit + 1,
-        before=position[0] if position else None,
+        before=query.before,
         template_id=query.template_id,
         user_id=query.user_id,
         rule=query.rule,

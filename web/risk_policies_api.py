@@ -69,9 +69,7 @@ def get_policy(path: PolicyPath) -> Any:
 @require("admin")
 def list_versions(path: PolicyPath, query: PageQuery) -> Any:
     """Every version there was, also of a policy that was taken away."""
-    position = read_cursor(query.cursor, int)
-    before = position[0] if position else None
-    found = read_versions(services(), path.name, limit=query.limit + 1, before=before)
+    found = read_versions(services(), path.name, limit=query.limit + 1, before=query.before)
     return page(found, query.limit, _json, lambda policy: [policy.version])
 
 

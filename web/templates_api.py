@@ -18,7 +18,7 @@ from coupon_workers.templates.template_status import TemplateStatus
 from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent, subject_id
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem_code import refuses
 
@@ -63,9 +63,7 @@ def create_template(body: TemplateBody) -> tuple[Json, int]:
 @require("admin", "storefront")
 def list_templates(query: TemplateQuery) -> Json:
     """Newest first, archived ones too unless a status is asked for."""
-    position = read_cursor(query.cursor, int)
-    before = position[0] if position else None
-    templates = reading.read_page(services(), limit=query.limit + 1, before=before, status=query.status)
+    templates = reading.read_page(services(), limit=query.limit + 1, before=query.before, status=query.status)
     answer: Json = page(templates, query.limit, _json, lambda template: [int(template.template_id)])
     return answer
 

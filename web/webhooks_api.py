@@ -15,7 +15,7 @@ from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import principal, services
 from web.idempotent import idempotent, idempotent_but, subject_id
-from web.page import PageQuery, page, read_cursor
+from web.page import PageQuery, page
 from web.path_id import path_id
 from web.problem_code import refuses
 
@@ -145,7 +145,7 @@ def post_webhook(body: WebhookBody) -> Any:
 @require("admin")
 def get_webhooks(query: PageQuery) -> Any:
     """Newest first; ended ones for as long as their deliveries are kept."""
-    webhooks = list_webhooks(services(), limit=query.limit + 1, before=_before(query.cursor))
+    webhooks = list_webhooks(services(), limit=query.limit + 1, before=query.before)
     return page(webhooks, query.limit, _show, lambda webhook: [webhook.webhook_id])
 
 
@@ -167,7 +167,7 @@ def get_deliveries(path: WebhookPath, query: DeliveryQuery) -> Any:
         services(),
         path_id(path.webhook_id, "WEBHOOK_NOT_FOUND"),
         limit=query.limit + 1,
-        before=_before(query.cursor),
+        before=query.before,
         state=query.state,
     )
     return page(deliveries, query.limit, _show_delivery, lambda delivery: [delivery.delivery_id])
@@ -187,11 +187,6 @@ def post_replay(path: DeliveryPath) -> Any:
     webhook_id = path_id(path.webhook_id, "WEBHOOK_NOT_FOUND")
     delivery_id = path_id(path.delivery_id, "DELIVERY_NOT_FOUND")
     return _show_delivery(replay_delivery(services(), webhook_id, delivery_id)), 202
-
-
-def _before(cursor: str | None) -> int | None:
-    position = read_cursor(cursor, int)
-    return None if position is None else int(position[0])
 
 
 def _show(webhook: WebhookRecord) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from sqlalchemy import text
 from coupon_workers.approval.budget import costs_of
 from coupon_workers.approval.request import ApprovalKind, ApprovalState, Row
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
+from coupon_workers.schema import TemplateApproval
 from coupon_workers.templates.field_type import Instant
 from coupon_workers.templates.template_row import Row as TemplateRow
 from coupon_workers.templates.template_row import shown_fields
@@ -52,11 +54,6 @@ class ApprovalAnswer(BaseModel):
     comment: str | None
 
 
-_CONDITIONS = {
-    "state": "state = :state",
-    "template_id": "template_id = :template_id",
-    "before": "approval_id < :before",
-}
 _TEMPLATES = text("SELECT * FROM coupon_template WHERE template_id = ANY(CAST(:template_ids AS bigint[]))")
 
 
@@ -69,12 +66,9 @@ def read_approvals(
     template_id: int | None = None,
 ) -> list[ApprovalAnswer]:
     """Up to ``limit`` requests, newest first, with numbers below ``before``. Raises ``StoreUnavailable``."""
-    given = {"before": before, "state": state, "template_id": template_id}
-    conditions = [_CONDITIONS[name] for name, value in given.items() if value is not None]
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = text(f"SELECT * FROM template_approval {where} ORDER BY approval_id DESC LIMIT :limit")
+    wanted = newest(TemplateApproval.approval_id, limit=limit, before=before, state=state, template_id=template_id)
     with transaction(services.engine) as connection:
-        rows = connection.execute(page, given | {"limit": limit}).mappings().all()
+        rows = connection.execute(wanted).mappings().all()
         template_ids = list({row["template_id"] for row in rows})
         found = connection.execute(_TEMPLATES, {"template_ids": template_ids}).mappings().all()
     templates = {template["template_id"]: dict(template) for template in found}

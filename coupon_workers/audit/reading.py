@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import text
 
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
+from coupon_workers.schema import AuditLog
 from coupon_workers.templates.field_type import Instant
 
 
@@ -42,27 +43,18 @@ class AuditEntry(BaseModel):
     after: dict[str, Any] | None = Field(description="as it is since, and what was given with it")
 
 
-_CONDITIONS = {
-    "subject": "subject = :subject",
-    "action": "action = :action",
-    "operator": "operator = :operator",
-    "since": "at >= :since",
-    "until": "at < :until",
-}
-
-
 def read_audit_log(
     services: Services, wanted: AuditFilter, *, limit: int, before: int | None = None
 ) -> list[AuditEntry]:
     """Up to ``limit`` rows, newest first, with numbers below ``before``. Raises ``StoreUnavailable``."""
-    given = {name: getattr(wanted, name) for name in _CONDITIONS if getattr(wanted, name) is not None}
-    conditions = [_CONDITIONS[name] for name in given]
-    if before is not None:
-        conditions.append("audit_id < :before")
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = text(f"SELECT * FROM audit_log {where} ORDER BY audit_id DESC LIMIT :limit")
+    fixed = {"subject": wanted.subject, "action": wanted.action, "operator": wanted.operator}
+    page = newest(AuditLog.audit_id, limit=limit, before=before, **fixed)
+    if wanted.since is not None:
+        page = page.where(AuditLog.at >= wanted.since)
+    if wanted.until is not None:
+        page = page.where(AuditLog.at < wanted.until)
     with transaction(services.engine) as connection:
-        rows = connection.execute(page, given | {"before": before, "limit": limit}).mappings().all()
+        rows = connection.execute(page).mappings().all()
     return [
         AuditEntry(
             audit_id=str(row["audit_id"]),

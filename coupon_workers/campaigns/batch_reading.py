@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 from coupon_workers.campaigns.batch import OPEN, BatchPolicy, BatchStatus, Row, batch_no, read_batch
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import IssueBatch, IssueShard
 
@@ -79,13 +80,7 @@ def read_page(
 
     Raises ``StoreUnavailable``.
     """
-    wanted = select(IssueBatch.__table__).order_by(IssueBatch.batch_id.desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(IssueBatch.batch_id < before)
-    if status is not None:
-        wanted = wanted.where(IssueBatch.status == status)
-    if template_id is not None:
-        wanted = wanted.where(IssueBatch.template_id == template_id)
+    wanted = newest(IssueBatch.batch_id, limit=limit, before=before, status=status, template_id=template_id)
     with transaction(services.engine) as connection:
         rows = [dict(row) for row in connection.execute(wanted).mappings()]
         return _answers(connection, rows, services.clock())

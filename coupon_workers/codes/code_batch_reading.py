@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from pydantic import BaseModel, Field
-from sqlalchemy import select
 
 from coupon_workers.codes.code_batch import CodeBatchStatus, ExportState, Row, read_code_batch
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import CodeBatch
 
@@ -65,13 +65,7 @@ def read_page(
 
     Raises ``StoreUnavailable``.
     """
-    wanted = select(CodeBatch.__table__).order_by(CodeBatch.code_batch_id.desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(CodeBatch.code_batch_id < before)
-    if status is not None:
-        wanted = wanted.where(CodeBatch.status == status)
-    if template_id is not None:
-        wanted = wanted.where(CodeBatch.template_id == template_id)
+    wanted = newest(CodeBatch.code_batch_id, limit=limit, before=before, status=status, template_id=template_id)
     with transaction(services.engine) as connection:
         return [_answer(dict(row), services.clock()) for row in connection.execute(wanted).mappings()]
 

@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from coupon_workers.lottery.lottery import LotteryStatus, Row, read_lottery, read_prizes, status_now
 from coupon_workers.lottery.odds import WEIGHTS
 from coupon_workers.lottery.outcome import DrawRejection
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import Lottery
 
@@ -86,9 +87,7 @@ def read_one(services: Services, lottery_id: int) -> LotteryAnswer:
 
 def read_page(services: Services, *, limit: int, before: int | None = None) -> list[LotteryAnswer]:
     """The newest ``limit`` lotteries with identities below ``before``. Raises ``StoreUnavailable``."""
-    wanted = select(Lottery.__table__).order_by(Lottery.lottery_id.desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(Lottery.lottery_id < before)
+    wanted = newest(Lottery.lottery_id, limit=limit, before=before)
     with transaction(services.engine) as connection:
         lotteries = [dict(row) for row in connection.execute(wanted).mappings()]
         prizes = read_prizes(connection, *(lottery["lottery_id"] for lottery in lotteries))

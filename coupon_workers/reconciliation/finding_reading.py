@@ -13,6 +13,7 @@ from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from coupon_workers.reconciliation.repair_name import AUTOMATIC, RepairName
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import ReconFinding, ReconRunFinding
 
@@ -73,21 +74,11 @@ def read_findings(
 
     Raises ``StoreUnavailable``.
     """
-    wanted = select(ReconFinding.__table__).order_by(ReconFinding.finding_id.desc()).limit(limit)
+    fixed = {"state": state, "kind": kind, "finding_class": finding_class, "business_date": day}
+    wanted = newest(ReconFinding.finding_id, limit=limit, before=before, **fixed)
     if run_id is not None:
         listed = select(ReconRunFinding.finding_id).where(ReconRunFinding.run_id == run_id)
         wanted = wanted.where(ReconFinding.finding_id.in_(listed))
-    if before is not None:
-        wanted = wanted.where(ReconFinding.finding_id < before)
-    columns = (
-        (ReconFinding.state, state),
-        (ReconFinding.kind, kind),
-        (ReconFinding.finding_class, finding_class),
-        (ReconFinding.business_date, day),
-    )
-    for column, value in columns:
-        if value is not None:
-            wanted = wanted.where(column == value)
     with transaction(services.engine) as connection:
         return [_answer(row) for row in connection.execute(wanted)]
 

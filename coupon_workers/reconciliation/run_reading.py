@@ -12,6 +12,7 @@ from coupon_workers.errors import NotFound
 from coupon_workers.reconciliation.kind import FindingState, ReconKind, RunStatus
 from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import ReconRun
 
@@ -73,11 +74,7 @@ def read_runs(
     services: Services, *, limit: int, before: int | None = None, kind: ReconKind | None = None
 ) -> Sequence[RunSummary]:
     """The newest ``limit`` runs with identities below ``before``. Raises ``StoreUnavailable``."""
-    wanted = select(ReconRun.__table__).order_by(ReconRun.run_id.desc()).limit(limit)
-    if before is not None:
-        wanted = wanted.where(ReconRun.run_id < before)
-    if kind is not None:
-        wanted = wanted.where(ReconRun.kind == kind)
+    wanted = newest(ReconRun.run_id, limit=limit, before=before, kind=kind)
     with transaction(services.engine) as connection:
         return [_summary(row) for row in connection.execute(wanted)]
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import text
 
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
+from coupon_workers.schema import RiskReview
 from coupon_workers.templates.field_type import Instant
 
 ReviewState = Literal["held", "approved", "rejected", "expired"]
@@ -37,13 +38,6 @@ class ReviewAnswer(BaseModel):
     comment: str | None
 
 
-_CONDITIONS = {
-    "state": "state = :state",
-    "template_id": "template_id = :template_id",
-    "before": "claim_id < :before",
-}
-
-
 def read_reviews(
     services: Services,
     *,
@@ -53,12 +47,9 @@ def read_reviews(
     template_id: int | None = None,
 ) -> list[ReviewAnswer]:
     """Up to ``limit`` reviews, newest claims first, with claim ids below ``before``. Raises ``StoreUnavailable``."""
-    given = {"before": before, "state": state, "template_id": template_id}
-    conditions = [_CONDITIONS[name] for name, value in given.items() if value is not None]
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = text(f"SELECT * FROM risk_review {where} ORDER BY claim_id DESC LIMIT :limit")
+    wanted = newest(RiskReview.claim_id, limit=limit, before=before, state=state, template_id=template_id)
     with transaction(services.engine) as connection:
-        return [review_answer(row) for row in connection.execute(page, given | {"limit": limit}).mappings()]
+        return [review_answer(row) for row in connection.execute(wanted).mappings()]
 
 
 def review_answer(row: Mapping[Any, Any]) -> ReviewAnswer:

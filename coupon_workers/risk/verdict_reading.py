@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import text
 
 from coupon_workers.risk.policy import RiskVerdict
 from coupon_workers.runtime.database import transaction
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.runtime.services import Services
+from coupon_workers.schema import RiskVerdict as VerdictRow
 from coupon_workers.templates.field_type import Instant
 
 
@@ -32,14 +33,6 @@ class VerdictAnswer(BaseModel):
     address_hash: str | None
 
 
-_CONDITIONS = {
-    "template_id": "template_id = :template_id",
-    "user_id": "user_id = :user_id",
-    "rule": "rule = :rule",
-    "before": "verdict_id < :before",
-}
-
-
 def read_verdicts(
     services: Services,
     *,
@@ -50,12 +43,10 @@ def read_verdicts(
     rule: str | None = None,
 ) -> list[VerdictAnswer]:
     """Up to ``limit`` verdicts, newest first, with numbers below ``before``. Raises ``StoreUnavailable``."""
-    given = {"before": before, "template_id": template_id, "user_id": user_id, "rule": rule}
-    conditions = [_CONDITIONS[name] for name, value in given.items() if value is not None]
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = text(f"SELECT * FROM risk_verdict {where} ORDER BY verdict_id DESC LIMIT :limit")
+    fixed = {"template_id": template_id, "user_id": user_id, "rule": rule}
+    wanted = newest(VerdictRow.verdict_id, limit=limit, before=before, **fixed)
     with transaction(services.engine) as connection:
-        return [verdict_answer(row) for row in connection.execute(page, given | {"limit": limit}).mappings()]
+        return [verdict_answer(row) for row in connection.execute(wanted).mappings()]
 
 
 def verdict_answer(row: Mapping[Any, Any]) -> VerdictAnswer:

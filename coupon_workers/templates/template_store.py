@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from coupon_workers.coupons.wallet_note import note_everybody
 from coupon_workers.errors import Conflict, NotFound
+from coupon_workers.runtime.newest_page import newest
 from coupon_workers.schema import CouponTemplate
 from coupon_workers.templates.template_row import Row
 from coupon_workers.templates.template_status import CLOCKED, STOPS, TemplateStatus
@@ -73,11 +74,8 @@ def read_page(
     connection: Connection, *, limit: int, before: int | None, status: TemplateStatus | None, now: datetime
 ) -> list[Row]:
     """The newest ``limit`` templates with identities below ``before``; only those whose status at ``now`` is asked."""
-    wanted = [] if before is None else [_table.c.template_id < before]
-    if status is not None:
-        wanted.append(_status_is(status, now))
-    statement = select(_table).where(*wanted).order_by(_table.c.template_id.desc()).limit(limit)
-    return _rows(connection, statement)
+    wanted = newest(CouponTemplate.template_id, limit=limit, before=before)
+    return _rows(connection, wanted if status is None else wanted.where(_status_is(status, now)))
 
 
 def _status_is(status: TemplateStatus, now: datetime) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from web.console.blueprint import console
 from web.console.form import reason
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.notice import done
 from web.console.rendering import render
 from web.context import principal, services
@@ -28,10 +28,10 @@ from web.path_id import path_id
 def approvals() -> Any:
     """The inbox; ``?state=all`` shows what was decided too. Its first page names what is decided elsewhere."""
     state = None if request.args.get("state") == "all" else ApprovalState.PENDING
-    position = cursor_of(int)
-    found = read_approvals(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, state=state)
+    before = page_before()
+    found = read_approvals(services(), limit=PAGE_SIZE + 1, before=before, state=state)
     listing = Listing(found, lambda approval: [int(approval.approval_id)])
-    elsewhere = read_waiting(services()) if state and not position else []
+    elsewhere = read_waiting(services()) if state and before is None else []
     return render("approvals.html", listing=listing, elsewhere=elsewhere, state=state, me=principal().key_id)
 
 

@@ -15,7 +15,7 @@ from web.console.field_reading import MOMENT, moment
 from web.console.form import Form
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.console.show import viewer_zone
 from web.context import services
@@ -36,10 +36,9 @@ class Change(NamedTuple):
 def audit() -> Any:
     """Newest first; the fields of the form narrow it down, times are the reader's own."""
     form = Form({name: request.args.get(name, "").strip() for name in FIELDS})
-    wanted, position = _filter(form), cursor_of(int)
+    wanted, before = _filter(form), page_before()
     found: list[AuditEntry] = []
     if not form.errors:
-        before = position[0] if position else None
         found = read_audit_log(services(), wanted, limit=PAGE_SIZE + 1, before=before)
     listing = Listing(found, lambda entry: [int(entry.audit_id)])
     is_narrow = any(form[name] for name in FIELDS)

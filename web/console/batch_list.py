@@ -12,7 +12,7 @@ from coupon_workers.campaigns.batch import BatchStatus
 from coupon_workers.templates.template_name import read_names
 from web.console.blueprint import console
 from web.console.guard import shown_to
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.context import services
 
@@ -23,8 +23,7 @@ def batches() -> Any:
     """What there is, of a status if one is asked for."""
     asked = request.args.get("status", "")
     status = BatchStatus(asked) if asked in set(BatchStatus) else None
-    position = cursor_of(int)
-    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, status=status)
+    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=page_before(), status=status)
     listing = Listing(found, lambda batch: [int(batch.batch_no)])
     names = read_names(services(), [batch.template_id for batch in listing.items])
     return render("batches.html", listing=listing, names=names, status=status, statuses=list(BatchStatus))

@@ -18,7 +18,7 @@ from web.codes_model import LookupBody
 from web.console.blueprint import console
 from web.console.form import Form, sent_form
 from web.console.guard import shown_to
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.console.word import reason_of
 from web.context import services
@@ -30,8 +30,7 @@ def code_batches() -> Any:
     """What there is, of a status if one is asked for."""
     asked = request.args.get("status", "")
     status = CodeBatchStatus(asked) if asked in set(CodeBatchStatus) else None
-    position = cursor_of(int)
-    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, status=status)
+    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=page_before(), status=status)
     listing = Listing(found, lambda batch: [int(batch.code_batch_id)])
     names = read_names(services(), [batch.template_id for batch in listing.items])
     return render("code_batches.html", listing=listing, names=names, status=status, statuses=list(CodeBatchStatus))

@@ -17,7 +17,7 @@ from web.console.finding_fact import facts_of, sides_of
 from web.console.form import reason
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.notice import done
 from web.console.rendering import render
 from web.context import principal, services
@@ -34,8 +34,8 @@ ALL = "all"
 @shown_to(Scope.ADMIN)
 def findings() -> Any:
     """Open ones, unless another state is asked for; of a kind, a class, a run."""
-    position, filters = cursor_of(int), _filters()
-    found = read_findings(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, **filters)
+    before, filters = page_before(), _filters()
+    found = read_findings(services(), limit=PAGE_SIZE + 1, before=before, **filters)
     listing = Listing(found, lambda finding: [int(finding.finding_id)])
     return render(
         "findings.html",

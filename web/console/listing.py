@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from flask import request, url_for
 
-from web.page import page, read_cursor
+from web.page import page, read_before, read_cursor
 
 Item = TypeVar("Item")
 
@@ -28,7 +28,16 @@ class Listing(Generic[Item]):
 
 def cursor_of(*types: type) -> list[Any] | None:
     """The position from which on this request asks, or None. Raises ``InvalidInput``."""
-    return read_cursor(request.args.get("cursor") or None, *types)
+    return read_cursor(_cursor(), *types)
+
+
+def page_before() -> int | None:
+    """The identity below which the page begins that this request asks for, or None. Raises ``InvalidInput``."""
+    return read_before(_cursor())
+
+
+def _cursor() -> str | None:
+    return request.args.get("cursor") or None
 
 
 def _address(cursor: str | None) -> str:

@@ -8,7 +8,7 @@ from coupon_workers.access.principal import Scope
 from coupon_workers.lottery import lottery_reading as reading
 from web.console.blueprint import console
 from web.console.guard import shown_to
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.context import services
 
@@ -17,6 +17,5 @@ from web.context import services
 @shown_to(Scope.ADMIN)
 def lotteries() -> Any:
     """What there is, and how each stands."""
-    position = cursor_of(int)
-    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None)
+    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=page_before())
     return render("lotteries.html", listing=Listing(found, lambda lottery: [int(lottery.lottery_id)]))

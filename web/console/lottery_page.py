@@ -20,7 +20,7 @@ from coupon_workers.templates.template_name import read_names
 from web.console.blueprint import console
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.notice import done
 from web.console.progress import progress
 from web.console.rendering import environment, render
@@ -99,8 +99,7 @@ def _number(lottery_id: str) -> int:
 def _draws(lottery_id: int, user_id: str) -> Listing[SettledDraw]:
     if user_id and user_id_problem(user_id):
         return Listing([], lambda draw: [int(draw.draw_id)])
-    position = cursor_of(int)
-    before = position[0] if position else None
+    before = page_before()
     found = reading.read_draws(services(), lottery_id, limit=PAGE_SIZE + 1, before=before, user_id=user_id or None)
     return Listing(found, lambda draw: [int(draw.draw_id)])
 

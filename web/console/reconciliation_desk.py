@@ -16,7 +16,7 @@ from web.console.blueprint import console
 from web.console.form import Form, allotted_id, sent_form, taken_id
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.notice import done
 from web.console.progress import progress
 from web.console.rendering import render
@@ -68,9 +68,9 @@ def reconciliation_data(run_id: str) -> dict[str, Any]:
 
 
 def _page(form: Form, http_status: int = 200) -> Any:
-    asked, position = request.args.get("kind", ""), cursor_of(int)
+    asked, before = request.args.get("kind", ""), page_before()
     kind = ReconKind(asked) if asked in set(ReconKind) else None
-    found = read_runs(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, kind=kind)
+    found = read_runs(services(), limit=PAGE_SIZE + 1, before=before, kind=kind)
     listing = Listing(found, lambda run: [int(run.run_id)])
     shown = {"listing": listing, "kind": kind, "kinds": list(ReconKind), "form": form, "allotted": allotted_id()}
     return render("reconciliations.html", http_status, **shown)

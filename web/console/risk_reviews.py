@@ -19,7 +19,7 @@ from web.console.blueprint import console
 from web.console.form import reason
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, cursor_of, page_before
 from web.console.notice import done
 from web.console.rendering import render
 from web.console.risk_word import rule_sentence
@@ -122,6 +122,5 @@ def _queue() -> Listing[ReviewAnswer]:
 
 
 def _decided() -> Listing[ReviewAnswer]:
-    position = cursor_of(int)
-    found = read_reviews(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None)
+    found = read_reviews(services(), limit=PAGE_SIZE + 1, before=page_before())
     return Listing(found, lambda review: [int(review.claim_id)])

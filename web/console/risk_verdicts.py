@@ -14,7 +14,7 @@ from coupon_workers.templates.whole_body import errors_of
 from web.console.blueprint import console
 from web.console.form import Form
 from web.console.guard import shown_to
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.context import services
 from web.risk_api import VerdictQuery
@@ -35,7 +35,7 @@ def risk_verdicts() -> Any:
 
 
 def _found(form: Form) -> list[VerdictAnswer]:
-    position = cursor_of(int)
+    before = page_before()
     try:
         query = VerdictQuery.model_validate({field: form[name] for name, field in FIELDS.items() if form[name]})
     except ValidationError as error:
@@ -44,7 +44,7 @@ def _found(form: Form) -> list[VerdictAnswer]:
     return read_verdicts(
         services(),
         limit=PAGE_SIZE + 1,
-        before=position[0] if position else None,
+        before=before,
         user_id=query.user_id,
         rule=query.rule,
         template_id=query.template_id,

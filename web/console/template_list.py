@@ -11,7 +11,7 @@ from coupon_workers.templates import template_reading as reading
 from coupon_workers.templates.template_status import TemplateStatus
 from web.console.blueprint import console
 from web.console.guard import shown_to
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.context import services
 
@@ -22,7 +22,6 @@ def templates() -> Any:
     """What there is, of a status if one is asked for, with its stock at this moment."""
     asked = request.args.get("status", "")
     status = TemplateStatus(asked) if asked in set(TemplateStatus) else None
-    position = cursor_of(int)
-    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=position[0] if position else None, status=status)
+    found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=page_before(), status=status)
     listing = Listing(found, lambda template: [int(template.template_id)])
     return render("templates.html", listing=listing, status=status, statuses=list(TemplateStatus))

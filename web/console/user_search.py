@@ -16,7 +16,7 @@ from web.console.blueprint import console
 from web.console.coupon_desk import NOT_FOUND
 from web.console.guard import shown_to
 from web.console.language import gettext
-from web.console.listing import PAGE_SIZE, Listing, cursor_of
+from web.console.listing import PAGE_SIZE, Listing, page_before
 from web.console.rendering import render
 from web.context import services
 from web.path_id import path_id
@@ -40,9 +40,9 @@ def users() -> Any:
 
 
 def _wallet(user_id: str, status: str | None) -> Listing[dict[str, Any]]:
-    position = cursor_of(int)
-    before = position[0] if position else MAX_COUPON_ID
-    found = read_wallet(services(), user_id, limit=PAGE_SIZE + 1, before=before, status=status)
+    before = page_before()
+    below = MAX_COUPON_ID if before is None else before
+    found = read_wallet(services(), user_id, limit=PAGE_SIZE + 1, before=below, status=status)
     return Listing(found.items, lambda coupon: [int(coupon["coupon_no"])])
 
 
