@@ -41,20 +41,9 @@ class Sums(TypedDict):
     expense_net: int
 
 
-class CloseRow(TypedDict):
+class CloseRow(Sums):
     """What a template's coupons did and cost on the day. `template_name` as it was at closing."""
 
-    currency: str
-    issued_count: int
-    issued_amount: int | None
-    redeemed_count: int
-    redeemed_amount: int
-    returned_count: int
-    returned_amount: int
-    expired_count: int
-    expired_amount: int | None
-    adjusted_amount: int
-    expense_net: int
     template_id: str
     template_name: str
 
@@ -80,30 +69,16 @@ class DayCost(TypedDict):
     expense_net: int
 
 
-class ClosedDay(TypedDict):
+class ClosedDay(Revision):
     """The latest closing of a day, without its rows."""
 
-    revision: int
-    status: Literal["closed", "reopened"]
-    closed_at: str
-    closed_by: str
-    reopened_at: str | None
-    reopened_by: str | None
-    reason: str | None
     date: str
     costs: list[DayCost]
 
 
-class DayClose(TypedDict):
+class DayClose(Revision):
     """The latest closing of a day, and all there were, oldest first."""
 
-    revision: int
-    status: Literal["closed", "reopened"]
-    closed_at: str
-    closed_by: str
-    reopened_at: str | None
-    reopened_by: str | None
-    reason: str | None
     date: str
     rows: list[CloseRow]
     totals: list[Sums]

@@ -37,24 +37,9 @@ class RunSummary(TypedDict):
     finished_at: str | None
 
 
-class RunAnswer(TypedDict):
+class RunAnswer(RunSummary):
     """A reconciliation with what it found."""
 
-    run_id: str
-    kind: Literal["stock", "state", "orders", "batches", "codes"]
-    as_of: str
-    date: str | None
-    status: Literal["queued", "running", "done", "failed"]
-    reason: str | None
-    examined: int | None
-    found: int | None
-    opened: int | None
-    resolved: int | None
-    truncated: bool
-    asked_by: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
     classes: list[ClassCount]
 
 

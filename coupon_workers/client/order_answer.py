@@ -58,12 +58,9 @@ class OrderAnswer(TypedDict):
     redeemed_at: str | None
 
 
-class UseAnswer(TypedDict):
+class UseAnswer(AppliedAnswer):
     """A coupon on the order, and how much of its discount refunds have taken back."""
 
-    coupon_no: str
-    discount: int
-    allocations: list[AllocationAnswer]
     state: Literal["locked", "redeemed", "released", "returned"]
     discount_reversed: int
 
@@ -149,27 +146,16 @@ class StatementRevision(TypedDict):
     received_by: str
 
 
-class Statement(TypedDict):
-    """The latest statement of a day, and the revisions that are kept, oldest first."""
-
-    revision: int
-    rows: int
-    fingerprint: str
-    received_at: str
-    received_by: str
-    date: str
-    revisions: list[StatementRevision]
-
-
-class DayStatement(TypedDict):
+class DayStatement(StatementRevision):
     """The latest statement of a day."""
 
-    revision: int
-    rows: int
-    fingerprint: str
-    received_at: str
-    received_by: str
     date: str
+
+
+class Statement(DayStatement):
+    """The latest statement of a day, and the revisions that are kept, oldest first."""
+
+    revisions: list[StatementRevision]
 
 
 class OrderLine(TypedDict):

@@ -54,40 +54,9 @@ class TemplateAnswer(TypedDict):
     updated_at: str
 
 
-class PreheatAnswer(TypedDict):
+class PreheatAnswer(TemplateAnswer):
     """The template, and how many of its coupons were counted into the gate."""
 
-    template_no: str
-    name: str
-    type: CouponType
-    currency: str
-    amount: int | None
-    percent_off: int | None
-    max_discount: int | None
-    pool: FaceValuePool | None
-    threshold: int
-    total_quantity: int
-    per_user_limit: int | None
-    per_user_daily_limit: int | None
-    claim_start: str
-    claim_end: str
-    validity: FixedValidity | RelativeValidity
-    timezone: str
-    scope: TemplateScope
-    stacking: StackingRule
-    refund: RefundRule
-    transferable: bool
-    restock_on_revoke: bool
-    notify: bool
-    channels_claim: list[str]
-    risk_policy: str | None
-    approval_required: bool | None
-    template_id: str
-    status: Literal["draft", "pending_approval", "scheduled", "active", "paused", "ended", "offline", "archived"]
-    stock: TemplateStock
-    version: int
-    created_at: str
-    updated_at: str
     coupons_loaded: int
 
 

@@ -42,26 +42,9 @@ class FlowAnswer(TypedDict):
     at: str
 
 
-class CouponHistoryAnswer(TypedDict):
+class CouponHistoryAnswer(CouponAnswer):
     """A coupon with all that happened to it, oldest first."""
 
-    coupon_no: str
-    template_id: str
-    template_name: str
-    user_id: str
-    status: CouponStatus
-    type: CouponType
-    amount: NotRequired[int | None]
-    percent_off: NotRequired[int | None]
-    max_discount: int | None
-    currency: str
-    threshold: int
-    valid_from: str
-    valid_to: str
-    source: CouponSource
-    order_no: str | None
-    issued_at: str
-    locked_until: str | None
     history: list[FlowAnswer]
 
 
@@ -74,24 +57,7 @@ class ContactAnswer(TypedDict):
     updated_at: str
 
 
-class ExchangeAnswer(TypedDict):
+class ExchangeAnswer(CouponAnswer):
     """The coupon of a code; `replayed`: this user had it already."""
 
-    coupon_no: str
-    template_id: str
-    template_name: str
-    user_id: str
-    status: CouponStatus
-    type: CouponType
-    amount: NotRequired[int | None]
-    percent_off: NotRequired[int | None]
-    max_discount: int | None
-    currency: str
-    threshold: int
-    valid_from: str
-    valid_to: str
-    source: CouponSource
-    order_no: str | None
-    issued_at: str
-    locked_until: str | None
     replayed: bool

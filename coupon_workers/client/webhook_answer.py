@@ -16,15 +16,9 @@ class KeyAnswer(TypedDict):
     revoked_at: str | None
 
 
-class NewKeyAnswer(TypedDict):
+class NewKeyAnswer(KeyAnswer):
     """A key just made. `key` is shown in this answer only; a repetition of the request has null."""
 
-    key_id: str
-    name: str
-    scopes: list[str]
-    signed: bool
-    created_at: str
-    revoked_at: str | None
     key: str | None
 
 
@@ -41,17 +35,9 @@ class WebhookAnswer(TypedDict):
     disabled_reason: str | None
 
 
-class NewWebhookAnswer(TypedDict):
+class NewWebhookAnswer(WebhookAnswer):
     """A webhook just made. `secret` is shown in this answer only; a repetition of the request has null."""
 
-    webhook_id: str
-    url: str
-    events: list[str]
-    description: str | None
-    created_by: str
-    created_at: str
-    disabled_at: str | None
-    disabled_reason: str | None
     secret: str | None
 
 
