@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from coupon_workers.claiming import settlement
-from coupon_workers.coupons import reissue
-from coupon_workers.orders import order_desk
 from coupon_workers.runtime.kept_page import KEEP_MS
 from coupon_workers.runtime.vouched_page import LIVE_MS
 from coupon_workers.wallet.wallet import read_wallet
 from coupon_workers.wallet.wallet_key import wallet_key
 from coupon_workers.wallet.wallet_watch import WalletWatch
-from tests.support.crash import Crash
+from tests.support.crash import dies_at
 from tests.support.http_shop import Shop
 from tests.support.wallet_change import CHANGES, NOT_FORGOTTEN, Change, Wallets
 
@@ -125,26 +122,20 @@ def test_a_change_of_which_redis_does_not_hear_is_noted(wallets: Wallets, watch:
 
 
 @pytest.mark.parametrize(
-    ("module", "point", "name"),
+    ("point", "name"),
     [
-        (order_desk, "order.after_commit", "a coupon is locked"),
-        (settlement, "settle.after_commit", "a claim is settled"),
-        (reissue, "reissue.after_commit", "a coupon takes another's place"),
+        ("order.after_commit", "a coupon is locked"),
+        ("settle.after_commit", "a claim is settled"),
+        ("reissue.after_commit", "a coupon takes another's place"),
     ],
 )
 def test_a_process_killed_before_it_forgets_leaves_nothing_stale(
-    wallets: Wallets, monkeypatch: pytest.MonkeyPatch, module: Any, point: str, name: str
+    wallets: Wallets, monkeypatch: pytest.MonkeyPatch, point: str, name: str
 ) -> None:
     """It has committed, and nobody else knows."""
-
-    def crash_point(passed: str) -> None:
-        if passed == point:
-            raise Crash(passed)
-
     CHANGES[name].before(wallets)
     before = shown(wallets)
-    monkeypatch.setattr(module, "crash_point", crash_point)
-    with pytest.raises(Crash):
+    with dies_at(monkeypatch, point):
         CHANGES[name].change(wallets)
 
     assert before != true(wallets)

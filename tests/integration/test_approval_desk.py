@@ -25,7 +25,7 @@ from coupon_workers.templates.template_answer import TemplateAnswer
 from coupon_workers.templates.template_change import patch_template
 from coupon_workers.templates.template_desk import archive_template, create_template, publish_template
 from tests.conftest import PostBox
-from tests.support.crash import Crash
+from tests.support.crash import dies_at
 
 MAKER, CHANGER, ASKER, APPROVER = "key-made", "key-changed", "key-asked", "key-approves"
 
@@ -286,12 +286,7 @@ def test_an_approval_that_dies_is_whole_or_not_at_all(
     """Before the commit it waits still; after it the template is published, and loaded when it is asked again."""
     template_id = handed_in(bounded)
 
-    def crash_point(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(desk, "crash_point", crash_point)
+    with dies_at(monkeypatch, point):
         desk.approve(bounded, template_id, APPROVER)
     left = len(inbox(bounded))
     approved = desk.approve(bounded, template_id, APPROVER)

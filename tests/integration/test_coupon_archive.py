@@ -13,7 +13,8 @@ from coupon_workers.coupons.archive import archive_coupons
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import archive_coupons as archive_coupons_task
 from tests.conftest import PostBox
-from tests.support.archiving import AFTER, LONG_AFTER, ArchiveShop, dies_at
+from tests.support.archiving import AFTER, LONG_AFTER, ArchiveShop
+from tests.support.crash import dies_at
 from tests.support.gift import at_once
 from tests.support.order_shop import START
 from tests.support.sale import assert_sound

@@ -18,14 +18,13 @@ from coupon_workers.claiming.gate_sync import sync_template
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
-from coupon_workers.coupons import revocation
 from coupon_workers.coupons.revocation import ask_revocation, perform_revocation, sweep_revocations
 from coupon_workers.coupons.revocation_reading import RevocationAnswer, read_revocation
 from coupon_workers.coupons.single_revocation import revoke_coupon
 from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.services import Services
 from tests.conftest import PostBox
-from tests.support.crash import Crash
+from tests.support.crash import dies_at
 from tests.support.gift import give
 from tests.support.template import insert_template, read_template
 
@@ -341,13 +340,8 @@ def test_a_recall_that_dies_goes_on_where_it_stopped(
     recall.issue(*users(1, 5))
     revocation_id = recall.ask()
 
-    def crash_point(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
     for _ in range(3):
-        with monkeypatch.context() as patch, pytest.raises(Crash):
-            patch.setattr(revocation, "crash_point", crash_point)
+        with dies_at(monkeypatch, point):
             perform_revocation(services, revocation_id, chunk=1)
     perform_revocation(services, revocation_id, chunk=1)
     sync_template(services, recall.template_id)

@@ -16,7 +16,7 @@ from coupon_workers.lottery.outcome import DrawOutcome
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.services import Services
-from tests.support.crash import Crash, crash_at
+from tests.support.crash import dies_at
 from tests.support.lottery import FIRST, OPERATOR, Fair, coupon_prize, open_lottery, thanks
 from tests.support.sale import Sale, assert_sound, open_sale
 
@@ -151,7 +151,7 @@ def test_a_change_that_dies_changes_nothing(services: Services, monkeypatch: pyt
     sale, fair = _paused(services)
     before = fair.gate(), fair.books, sale.books["reserved_quantity"]
 
-    with pytest.raises(Crash), crash_at(monkeypatch, "lottery.before_change"):
+    with dies_at(monkeypatch, "lottery.before_change"):
         _change(fair, PrizeChange(1, stock=9))
 
     assert DrawOutcome.NOT_WARMED == fair.draw().outcome

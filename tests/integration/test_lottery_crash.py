@@ -6,7 +6,7 @@ import pytest
 
 from coupon_workers.lottery.outcome import DrawOutcome
 from coupon_workers.runtime.services import Services
-from tests.support.crash import Crash, crash_at
+from tests.support.crash import dies_at
 from tests.support.lottery import coupon_prize, open_lottery
 from tests.support.sale import assert_sound, open_sale
 
@@ -20,7 +20,7 @@ def test_a_drain_that_dies_is_done_by_the_next(services: Services, monkeypatch: 
     fair = open_lottery(services, [coupon_prize(sale.template_id, 3)])
     drawn = fair.draw_each(["ann", "bob", "cid", "dan"])
 
-    with pytest.raises(Crash), crash_at(monkeypatch, f"lottery.{point}"):
+    with dies_at(monkeypatch, f"lottery.{point}"):
         fair.drain()
     fair.preheat()
     fair.drain()
@@ -42,7 +42,7 @@ def test_a_preheat_that_dies_leaves_the_gate_as_it_was(services: Services, monke
     fair.drain()
     before = fair.gate()
 
-    with pytest.raises(Crash), crash_at(monkeypatch, "lottery.before_swap"):
+    with dies_at(monkeypatch, "lottery.before_swap"):
         fair.preheat()
 
     assert before == fair.gate()
@@ -55,7 +55,7 @@ def test_a_front_that_dies_before_its_answer_has_drawn(services: Services, monke
     sale = open_sale(services, total_quantity=10)
     fair = open_lottery(services, [coupon_prize(sale.template_id, 3)])
 
-    with pytest.raises(Crash), crash_at(monkeypatch, "lottery.after_script"):
+    with dies_at(monkeypatch, "lottery.after_script"):
         fair.draw("ann")
     again = fair.draw("ann")
     fair.drain()

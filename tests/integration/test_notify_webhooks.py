@@ -15,7 +15,7 @@ from coupon_workers.notify.delivery_log import list_deliveries, replay_delivery
 from coupon_workers.notify.webhook import NewWebhook, end_webhook
 from coupon_workers.runtime.task import deliver_messages
 from tests.conftest import PostBox
-from tests.support.crash import Crash
+from tests.support.crash import dies_at
 from tests.support.notify_bureau import Bureau
 from tests.support.notify_receiver import Receiver
 
@@ -158,14 +158,8 @@ def test_a_worker_killed_between_the_sending_and_the_writing_sends_again_under_t
     """Once its lease has run out, not before."""
     bureau.route(1)
 
-    def die(point: str) -> None:
-        if point == "deliver.after_send":
-            raise Crash(point)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(delivery, "crash_point", die)
-        with pytest.raises(Crash):
-            bureau.deliver(webhook)
+    with dies_at(monkeypatch, "deliver.after_send"):
+        bureau.deliver(webhook)
 
     assert ([(1, "pending", 0)], 0) == (bureau.states(), bureau.deliver(webhook))
     bureau.run("UPDATE delivery SET leased_until = clock_timestamp()")

@@ -9,9 +9,9 @@ import pytest
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.orders.unlock_sweep import settle_met_events
 from coupon_workers.runtime.services import Services
+from tests.support.crash import dies_at
 from tests.support.lost_commit import commit_lost
 from tests.support.order_books import books, nothing_written, refused_without_a_trace
-from tests.support.order_crash import dies_at
 from tests.support.order_shop import START, Json, OrderShop
 from tests.support.sale import assert_sound
 

@@ -26,7 +26,7 @@ from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.task import settle_claims
 from coupon_workers.templates.template_desk import pause_template, resume_template
 from tests.conftest import PostBox
-from tests.support.crash import Crash, crash_at
+from tests.support.crash import dies_at
 from tests.support.risk import claim_from, risky_sale, rule
 from tests.support.sale import Sale, assert_sound
 from tests.support.template import change_template
@@ -154,7 +154,7 @@ def test_a_gate_that_was_away_when_it_ended_hears_of_it_later(
 ) -> None:
     """A process that died right after the commit; a rebuild may come before the sweep."""
     claim_id = held(sale)
-    with crash_at(monkeypatch, "review.after_commit"), pytest.raises(Crash):
+    with dies_at(monkeypatch, "review.after_commit"):
         if how == "approve":
             review_desk.approve(services, claim_id, "key-1")
         else:
@@ -178,7 +178,7 @@ def test_a_settling_that_dies_as_it_holds_is_done_again(
 ) -> None:
     """Somebody may even have decided before the claim is taken off the stream."""
     claim_id = claim_from(sale, "ann", device="d1").claim_id
-    with crash_at(monkeypatch, point), pytest.raises(Crash):
+    with dies_at(monkeypatch, point):
         sale.drain()
     if point == "settle.after_commit" and decided == "approve":
         review_desk.approve(services, claim_id, "key-1")
@@ -208,10 +208,10 @@ def test_a_decision_that_dies_before_its_commit_has_not_been_made(
         else:
             review_desk.reject(services, claim_id, "key-1", "no")
 
-    with crash_at(monkeypatch, "review.before_commit"), pytest.raises(Crash):
+    with dies_at(monkeypatch, "review.before_commit"):
         decide()
     before = (sale.stock, sale.answer("ann"), sale.books["held_quantity"])
-    with crash_at(monkeypatch, "review.after_tell"), pytest.raises(Crash):
+    with dies_at(monkeypatch, "review.after_tell"):
         decide()
     sweep_risk(services)
 

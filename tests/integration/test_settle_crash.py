@@ -8,7 +8,7 @@ from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.services import Services
 from coupon_workers.templates.template_desk import pause_template
-from tests.support.crash import Crash, crash_at
+from tests.support.crash import dies_at
 from tests.support.lost_commit import commit_lost
 from tests.support.sale import Sale, assert_sound, open_sale
 from tests.support.template import change_template
@@ -29,7 +29,7 @@ def test_a_worker_that_dies_loses_no_claim_and_doubles_none(
 ) -> None:
     """Before the commit nothing has happened; after it everything has but, perhaps, the acknowledgement."""
     claim_ids = sale.claim_each(["ann", "bob", "cat"])
-    with crash_at(monkeypatch, point), pytest.raises(Crash):
+    with dies_at(monkeypatch, point):
         sale.drain()
     coupons, queued = len(sale.coupons()), sale.queued
 
@@ -49,7 +49,7 @@ def test_a_worker_that_dies_over_a_rejection_gives_back_once(
     """Whoever finds the entries gives back; whoever finds none has nothing to give."""
     claim_ids = sale.claim_each(["ann", "bob"])
     pause_template(sale.services, sale.template_id)
-    with crash_at(monkeypatch, point), pytest.raises(Crash):
+    with dies_at(monkeypatch, point):
         sale.drain()
 
     sale.drain()
@@ -65,7 +65,7 @@ def test_claims_accepted_between_the_commit_and_a_late_acknowledgement_are_settl
 ) -> None:
     """The next batch holds known claims and new ones."""
     known = sale.claim("ann").claim_id
-    with crash_at(monkeypatch, "settle.after_commit"), pytest.raises(Crash):
+    with dies_at(monkeypatch, "settle.after_commit"):
         sale.drain()
     new = sale.claim("bob").claim_id
 
@@ -82,7 +82,7 @@ def test_a_claim_rejected_before_the_crash_stays_rejected_though_it_could_be_iss
     sale.drain()
     claim_ids += sale.claim_each(["bob"])
     change_template(sale.services.engine, sale.template_id, total_quantity=1)
-    with crash_at(monkeypatch, "settle.after_commit"), pytest.raises(Crash):
+    with dies_at(monkeypatch, "settle.after_commit"):
         sale.drain()
     change_template(sale.services.engine, sale.template_id, total_quantity=10)
 

@@ -121,7 +121,7 @@ class ClaimingMachine(RuleBasedStateMachine):
         self._keep()
         entries = list(self.gate.pending)
         try:
-            with crash_at(self.monkeypatch, point or "nowhere"):
+            with crash_at(self.monkeypatch, point):
                 self.sale.drain()
         except Crash:
             assert entries
@@ -178,7 +178,7 @@ class ClaimingMachine(RuleBasedStateMachine):
         dies = dies and expected == "GIVEN"
         heard: Any = None
         try:
-            with crash_at(self.monkeypatch, "reissue.after_commit" if dies else "nowhere"):
+            with crash_at(self.monkeypatch, "reissue.after_commit" if dies else None):
                 heard = reissue(self.sale.services, self.sale.template_id, user, request)
         except Conflict as error:
             heard = error
@@ -197,7 +197,7 @@ class ClaimingMachine(RuleBasedStateMachine):
     def preheat(self, dies: bool) -> None:
         """At any time, with claims pending and entries settled but not acknowledged; or die before the swap."""
         try:
-            with crash_at(self.monkeypatch, "preheat.before_swap" if dies else "nowhere"):
+            with crash_at(self.monkeypatch, "preheat.before_swap" if dies else None):
                 self.sale.preheat()
         except Crash:
             return

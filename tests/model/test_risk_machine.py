@@ -101,7 +101,7 @@ class RiskMachine(RuleBasedStateMachine):
         request = f"q{next(self.numbers)}"
         decision = claim_from(self.sale, user, request=request, device=device, ip=ip, now_ms=self.now_ms)
         try:
-            with crash_at(self.monkeypatch, point or "nowhere"):
+            with crash_at(self.monkeypatch, point):
                 self.sale.drain()
         except Crash:
             self.sale.drain()
@@ -118,7 +118,7 @@ class RiskMachine(RuleBasedStateMachine):
             return
         claim_id = sorted(self.books.held)[number % len(self.books.held)]
         try:
-            with crash_at(self.monkeypatch, point or "nowhere"):
+            with crash_at(self.monkeypatch, point):
                 act(self.services, how, claim_id)
         except Crash:
             assert point
@@ -139,7 +139,7 @@ class RiskMachine(RuleBasedStateMachine):
         """All that is held is overdue; a sweep that dies over the first is followed by another."""
         ahead = later(self.services, hours=25)
         try:
-            with crash_at(self.monkeypatch, point or "nowhere"):
+            with crash_at(self.monkeypatch, point):
                 sweep_risk(ahead)
         except Crash:
             sweep_risk(ahead)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
-from coupon_workers.coupons import archive
 from coupon_workers.coupons.archive import archive_coupons
 from tests.support.closing import ClosingShop
-from tests.support.crash import Crash
 from tests.support.gift import give
 from tests.support.order_shop import START
 
@@ -84,16 +78,3 @@ class ArchiveShop(ClosingShop):
             id=template_id,
         )
         return row[0], row[1], row[2]
-
-
-@contextmanager
-def dies_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
-    """Whoever passes ``point`` (see ``runtime/crash_point.py``) dies there."""
-
-    def crash_point(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(archive, "crash_point", crash_point)
-        yield

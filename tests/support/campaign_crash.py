@@ -6,19 +6,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coupon_workers.campaigns import gate_count, shard_step
+from coupon_workers.campaigns import shard_step
 from coupon_workers.campaigns.batch_run import run_step
 from coupon_workers.campaigns.gate_count import count_step
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.settings import Settings, read_settings
-from tests.support.crash import Crash
+from tests.support.crash import Crash, crash_at
 
 POINTS = ("campaign.before_commit", "campaign.after_commit", "campaign.amid_count", "campaign.after_count")
 ROOT = Path(__file__).parents[2]
@@ -28,18 +28,8 @@ PATIENCE_S = 60
 @contextmanager
 def dying_at(monkeypatch: pytest.MonkeyPatch, point: str | None) -> Iterator[None]:
     """Whoever passes ``point`` (see ``runtime/crash_point.py``) dies there; the block goes on after it."""
-
-    def crash_point(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
-    with monkeypatch.context() as patch:
-        for module in (shard_step, gate_count):
-            patch.setattr(module, "crash_point", crash_point)
-        try:
-            yield
-        except Crash:
-            return
+    with crash_at(monkeypatch, point), suppress(Crash):
+        yield
 
 
 @contextmanager
@@ -52,10 +42,8 @@ def stopped_before_counting(monkeypatch: pytest.MonkeyPatch, stopped: list[Calla
 
     with monkeypatch.context() as patch:
         patch.setattr(shard_step, "count_step", stand_still)
-        try:
+        with suppress(Crash):
             yield
-        except Crash:
-            return
 
 
 def step_in_child(settings: Settings, batch_id: int, shard: int, cursor: int, chunk: int, crash_at: str) -> int:

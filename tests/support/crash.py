@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from types import ModuleType
 
 import pytest
 
-from coupon_workers.claiming import claim_batch, preheat, read_ahead, settlement
-from coupon_workers.coupons import reissue
-from coupon_workers.lottery import draw_gate, draw_settlement, lottery_change, lottery_preheat
-from coupon_workers.risk import review_desk, verdict_log
+from coupon_workers.runtime import crash_point as points
 
 
 class Crash(BaseException):
@@ -19,7 +18,7 @@ class Crash(BaseException):
 
 
 @contextmanager
-def crash_at(monkeypatch: pytest.MonkeyPatch, point: str, nth: int = 1) -> Iterator[None]:
+def crash_at(monkeypatch: pytest.MonkeyPatch, point: str | None, nth: int = 1) -> Iterator[None]:
     """Whoever passes ``point`` (see ``runtime/crash_point.py``) for the ``nth`` time, or later, dies there."""
     passes = count(1)
 
@@ -28,7 +27,22 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, point: str, nth: int = 1) -> Itera
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        lotteries = (draw_gate, draw_settlement, lottery_change, lottery_preheat)
-        for module in (claim_batch, read_ahead, settlement, preheat, *lotteries, review_desk, verdict_log, reissue):
+        for module in _modules_with_points():
             patch.setattr(module, "crash_point", crash_point)
         yield
+
+
+@contextmanager
+def dies_at(monkeypatch: pytest.MonkeyPatch, point: str, nth: int = 1) -> Iterator[None]:
+    """As ``crash_at``; the block passes the point, and ends there."""
+    with crash_at(monkeypatch, point, nth), pytest.raises(Crash):
+        yield
+
+
+def _modules_with_points() -> list[ModuleType]:
+    # Their own package knows the module of the points by the same name.
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("coupon_workers.") and module is not points and callable(vars(module).get("crash_point"))
+    ]
