@@ -68,8 +68,14 @@ class RequestFrame:
                 return start_response(status, headers, exc_info)
 
             answer = self._application(environ, start)
-            observe_request((HOT_ENDPOINT, perf_counter() - started_s))
-            return answer
+            try:
+                # Granian sends a list in one piece; any other iterable goes through a channel of its own.
+                return [b"".join(answer)]
+            finally:
+                close = getattr(answer, "close", None)
+                if close is not None:
+                    close()
+                observe_request((HOT_ENDPOINT, perf_counter() - started_s))
         return self._logged(environ, start_response, request_id, started_s)
 
     def _log_claim(self, request_id: str, status_code: int, started_s: float) -> None:

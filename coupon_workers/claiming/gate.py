@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from coupon_workers.runtime.lean_redis import LeanConnection, pack
 from coupon_workers.runtime.lua_script import lua_script
 from coupon_workers.runtime.metrics import observe_script
 from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.shared_trip import SharedTrip
 
 ACCEPTED, REPLAYED = ClaimOutcome.ACCEPTED, ClaimOutcome.REPLAYED
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in ClaimOutcome}
@@ -37,7 +39,8 @@ class Decision(NamedTuple):
 
 
 class ClaimGate:
-    """The way to the script for the threads of one process, each with a connection of its own.
+    """The way to the script for the threads of one process: single claims that meet share a round trip, over one
+    connection; a thread with a batch has a connection of its own.
 
     ``now_ms`` 0 means Redis's own clock: one clock opens a sale for all fronts.
     """
@@ -45,13 +48,13 @@ class ClaimGate:
     def __init__(self, settings: Settings, next_claim_id: Callable[[int], int]) -> None:
         if settings.redis_url is None:
             raise StoreUnavailable("Redis", "COUPON_REDIS_URL is not set and no embedded server runs")
-        self._url = settings.redis_url.get_secret_value()
-        self._timeout_ms = settings.redis_timeout_ms
+        self._connect = partial(LeanConnection, settings.redis_url.get_secret_value(), settings.redis_timeout_ms)
         self._next_claim_id = next_claim_id
         self._script = lua_script("claim")
         self._tail = (str(settings.backlog_limit), str(settings.claim_rate), str(BELL_TTL_MS))
         self._local = threading.local()
         self._keys: dict[int, tuple[str, ...]] = {}
+        self._trip = SharedTrip(partial(self._ask, "claim", self._connect()))
 
     def claim(self, request: ClaimRequest, now_ms: int = 0) -> Decision:
         """Decide one claim.
@@ -59,18 +62,28 @@ class ClaimGate:
         Raises ``StoreUnavailable`` when Redis did not answer twice: the claim may have been accepted, and the same
         request asked again will be told.
         """
-        return self.claim_many([request], now_ms)[0]
+        claim_id = self._next_claim_id(request.template_id)
+        command = self._pack(claim_id, request, now_ms)
+        try:
+            answer = _told(self._trip.ask(command))
+            heard_first = True
+        except StoreUnavailable:
+            # Unknown is not refused: the same question again, under the same id, is answered once and for all.
+            answer = _told(self._trip.ask(command))
+            heard_first = False
+        crash_point("web.after_script")
+        return _decision(answer, claim_id, heard_first)
 
     def claim_many(self, requests: Sequence[ClaimRequest], now_ms: int = 0) -> list[Decision]:
         """Decide claims in order, in one round trip. Raises ``StoreUnavailable`` as ``claim`` does."""
         claims = [(self._next_claim_id(request.template_id), request) for request in requests]
         commands = [self._pack(claim_id, request, now_ms) for claim_id, request in claims]
+        connection = self._own_connection()
         try:
-            answers = self._ask(commands)
+            answers = [_told(answer) for answer in self._ask("batch", connection, commands)]
             heard_first = True
         except StoreUnavailable:
-            # Unknown is not refused: the same questions again, under the same ids, are answered once and for all.
-            answers = self._ask(commands)
+            answers = [_told(answer) for answer in self._ask("batch", connection, commands)]
             heard_first = False
         crash_point("web.after_script")
         return [_decision(answer, claim_id, heard_first) for answer, (claim_id, _) in zip(answers, claims, strict=True)]
@@ -116,23 +129,29 @@ class ClaimGate:
             self._keys[template_id] = found
         return found
 
-    def _ask(self, commands: list[bytes]) -> list[Any]:
-        try:
-            connection: LeanConnection = self._local.connection
-        except AttributeError:
-            connection = self._local.connection = LeanConnection(self._url, self._timeout_ms)
+    def _own_connection(self) -> LeanConnection:
+        connection: LeanConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        return connection
+
+    def _ask(self, call: str, connection: LeanConnection, commands: Sequence[bytes]) -> list[Any]:
         asked_s = perf_counter()
         try:
             answers = connection.ask(commands)
         finally:  # an answer that never came took its time too
-            observe_script(("claim" if len(commands) == 1 else "batch", perf_counter() - asked_s))
-        for answer in answers:
-            if type(answer) is not list:
-                if str(answer).startswith("NOSCRIPT"):
-                    # A server that does not know the script learns it; the caller asks again, as after a lost answer.
-                    connection.ask([pack("SCRIPT", "LOAD", self._script.source)])
-                raise StoreUnavailable("Redis", str(answer))
+            observe_script((call, perf_counter() - asked_s))
+        if any(type(answer) is not list and str(answer).startswith("NOSCRIPT") for answer in answers):
+            # A server that does not know the script learns it; the caller asks again, as after a lost answer.
+            connection.ask([pack("SCRIPT", "LOAD", self._script.source)])
         return answers
+
+
+def _told(answer: Any) -> list[Any]:
+    """What the script answered. An error is that of one claim alone, whoever shared the trip."""
+    if type(answer) is not list:
+        raise StoreUnavailable("Redis", str(answer))
+    return answer
 
 
 def _decision(answer: list[Any], claim_id: int, heard_first: bool) -> Decision:

@@ -1,7 +1,8 @@
 """A lean connection for the hot commands: a socket, hiredis, and nothing between.
 
-The ordinary client spends several times a command's own cost on each command (DESIGN 13). A connection is one
-thread's; after any error it is thrown away, because what is still to come over it would answer the wrong question.
+The ordinary client spends several times a command's own cost on each command (DESIGN 13). A connection is used by one
+thread at a time; after any error it is thrown away, because what is still to come over it would answer the wrong
+question.
 """
 
 from __future__ import annotations

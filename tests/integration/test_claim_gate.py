@@ -18,7 +18,7 @@ from tests.support.sale import Sale, assert_sound, gate_of, open_sale
 from tests.support.template import TEMPLATE_ID, insert_template
 
 ACCEPTED = ClaimOutcome.ACCEPTED
-TIMEOUT_MS = 400
+TIMEOUT_MS, PATIENT_MS = 400, 20_000
 ANN = ClaimRequest(TEMPLATE_ID, "ann", "r1")
 
 
@@ -196,7 +196,7 @@ def test_a_server_out_of_memory_is_unavailable_and_nothing_is_taken(sale: Sale) 
     assert (9, 1) == (sale.stock, sale.queued)
 
 
-def test_each_thread_has_a_connection_of_its_own(services: Services) -> None:
+def test_threads_that_share_round_trips_each_hear_their_own_answer(services: Services) -> None:
     """Answers are never mixed up between threads."""
     sale = open_sale(services, total_quantity=400)
     gate = gate_of(services, claim_rate=0)
@@ -210,3 +210,66 @@ def test_each_thread_has_a_connection_of_its_own(services: Services) -> None:
         told = [pair for pairs in threads.map(claim_some, [f"u{number}" for number in range(8)]) for pair in pairs]
 
     assert [f"{claim_id} queued".encode() for claim_id, _ in told] == [stored for _, stored in told]
+
+
+def test_claims_that_meet_are_one_question_to_the_server(sale: Sale, services: Services) -> None:
+    """While one is under way the others wait, and go together; each is decided by itself, in the order they came."""
+    with proxied(services.settings, redis_timeout_ms=PATIENT_MS) as (proxy, settings):
+        told = _meeting(proxy, ClaimGate(settings, services.next_id), [ANN, ANN, ANN._replace(user_id="bob")])
+
+        assert [ACCEPTED, ClaimOutcome.REPLAYED, ACCEPTED] == [decision.outcome for decision in told]
+        assert (2, 6, 4) == (proxy.questions, sale.stock, sale.queued)
+
+
+def test_claims_whose_shared_answer_is_lost_are_asked_again_each_under_its_own_id(
+    sale: Sale, services: Services
+) -> None:
+    """All of them may have been accepted: none takes a second unit, and each rings, as nobody may have."""
+    with proxied(services.settings, redis_timeout_ms=PATIENT_MS) as (proxy, settings):
+        bob = ANN._replace(user_id="bob")
+
+        told = _meeting(proxy, ClaimGate(settings, services.next_id), [ANN, bob], Fault.LOSE_ANSWER)
+
+        assert [(ACCEPTED, True)] * 2 == [(decision.outcome, decision.ring) for decision in told]
+        assert [f"{decision.claim_id} queued" for decision in told] == [sale.answer("ann"), sale.answer("bob")]
+        assert (6, 4) == (sale.stock, sale.queued)
+
+
+def test_a_broken_template_fails_no_claim_of_another_one_that_shares_its_trip(sale: Sale, services: Services) -> None:
+    """Somebody's key that is not what it should be is his trouble alone."""
+    other = open_sale(services, template_id=7_002)
+    services.redis.set(other.keys.takers, "not a hash")
+    with proxied(services.settings, redis_timeout_ms=PATIENT_MS) as (proxy, settings):
+        broken = ANN._replace(template_id=other.template_id)
+
+        told = _meeting(proxy, ClaimGate(settings, services.next_id), [broken, ANN])
+
+        assert [None, ACCEPTED] == [decision and decision.outcome for decision in told]
+
+
+def _meeting(proxy: RedisProxy, gate: ClaimGate, claims: list[ClaimRequest], fault: Fault = Fault.NONE) -> list[Any]:
+    """Have one claim, of "early", be under way while ``claims`` come, and these go together and meet ``fault``.
+
+    Returns their decisions; None for one whose answer is unknown.
+    """
+    proxy.plan(Fault.HOLD_QUESTION, fault)
+    early = ClaimRequest(TEMPLATE_ID, "early", "r1")
+
+    def claim(request: ClaimRequest) -> Decision | None:
+        try:
+            return gate.claim(request)
+        except StoreUnavailable:
+            return None
+
+    with ThreadPoolExecutor(1 + len(claims)) as threads:
+        first = threads.submit(claim, early)
+        while not proxy.questions:
+            assert not first.done()
+        asked = []
+        for request in claims:
+            asked.append(threads.submit(claim, request))
+            while len(gate._trip._waiting) < len(asked):
+                assert not asked[-1].done()
+        proxy.release()
+        assert first.result() is not None
+        return [each.result() for each in asked]
