@@ -52,7 +52,8 @@ def up(procfile: Path | None, log_dir: Path | None) -> None:
 
 
 def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:
-    """Run everything the settings say, print the ready line, and return after SIGINT, SIGTERM or SIGHUP.
+    """Run everything the settings say, print the ready line, and return after SIGINT, SIGTERM or SIGHUP (under nohup
+    after the first two).
 
     Raises ``CouponWorkersError`` when it cannot be started.
     """
@@ -64,7 +65,8 @@ def run_up(procfile: Path | None = None, log_dir: Path | None = None) -> None:
         raise _Stop
 
     for number in _STOP_SIGNALS:
-        signal.signal(number, raise_stop)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # who ignores it was told to: nohup
+            signal.signal(number, raise_stop)
     try:
         system = _system(settings, procfile, log_dir)
         try:

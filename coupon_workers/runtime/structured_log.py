@@ -17,7 +17,6 @@ LONGEST_TEXT = 10_000
 """Characters of one value: a message of megabytes that fails is not written into the log."""
 
 bind = structlog.contextvars.bind_contextvars
-unbind = structlog.contextvars.unbind_contextvars
 clear = structlog.contextvars.clear_contextvars
 
 

@@ -51,14 +51,13 @@ _RELEASE = text("""
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """A lease held. ``now``: the database's clock when it was taken; ``ends_s``: its end, monotonic seconds."""
+    """A lease held. ``now``: the database's clock when it was taken; ``taken_s``: when it was asked for, monotonic."""
 
     name: str
     holder: str
     epoch: int
     now: datetime
     taken_s: float
-    ends_s: float
 
 
 @contextmanager
@@ -109,9 +108,7 @@ class Leader:
                 _LEAD, {"name": self._name, "holder": self.holder, "lease_s": self._lease_s}
             ).one_or_none()
         before = self._leadership
-        self._leadership = (
-            Leadership(self._name, self.holder, row.epoch, row.now, asked_s, asked_s + self._lease_s) if row else None
-        )
+        self._leadership = Leadership(self._name, self.holder, row.epoch, row.now, asked_s) if row else None
         self._tell_change(before)
         return self._leadership
 

@@ -135,6 +135,29 @@ def test_another_shell_reaches_the_servers_of_up(up: subprocess.Popen[str], fold
     assert int(http_port) == port
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which signals are ignored")
+def test_up_that_was_started_by_nohup_outlives_its_terminal(folder: Path) -> None:
+    """Whoever had SIGHUP ignored did not mean it to be an order."""
+    process = subprocess.Popen(
+        mortal("nohup", sys.executable, "-c", UP, "--procfile", str(folder / "Procfile")),
+        env=environment(folder, free_port()),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline().startswith("ready ")
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+    (ignored,) = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigIgn:"))
+    assert ignored & 1 << signal.SIGHUP - 1
+    assert 0 == process.returncode
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans are ended by the next start")
 def test_a_killed_up_takes_everything_along(up: subprocess.Popen[str]) -> None:
     """kill -9 runs no code of ours; nothing is left on the machine all the same."""

@@ -80,14 +80,6 @@ def test_a_long_path_works(tmp_path: Path) -> None:
     assert not short.exists()
 
 
-def test_a_port_is_opened_on_request(tmp_path: Path) -> None:
-    """On this machine only, for tools that know no Unix sockets."""
-    with EmbeddedValkey("redis", tmp_path / "redis", tcp=True) as server:
-        client(server).set("stock", "7")
-
-        assert redis.Redis(port=server.tcp_port, decode_responses=True).get("stock") == "7"
-
-
 def test_a_server_that_cannot_start_says_why(server: EmbeddedValkey) -> None:
     """The end of its log is in the error."""
     server.stop()

@@ -197,6 +197,23 @@ def test_a_run_that_could_not_be_sent_is_sent_when_the_broker_is_back(
     assert {1} == set(Counter(wire.taken).values())
 
 
+def test_after_the_clock_was_set_back_the_runs_to_come_can_be_forgotten(
+    engine: Engine, wire: Wire, clock: HandClock
+) -> None:
+    """Nothing is due until the old time has come again, unless somebody does what the runbook says."""
+    [scheduler] = schedulers(1, engine, wire, clock, [SWEEP])
+    scheduler.tick()
+    clock.now = back = NOON - timedelta(hours=1)
+
+    scheduler.tick()
+    before = wire.runs_of(SWEEP)
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM job_run WHERE logical_at > :now"), {"now": back})
+    scheduler.tick()
+
+    assert ([NOON], [NOON, back]) == (before, wire.runs_of(SWEEP))
+
+
 def test_every_missed_day_is_sent_in_order_after_the_broker_is_back(
     engine: Engine, wire: Wire, clock: HandClock
 ) -> None:
