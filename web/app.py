@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask_openapi3 import OpenAPI
 
+from coupon_workers.access.key_name import KeyNames
 from coupon_workers.access.key_ring import KeyRing
 from coupon_workers.claiming.claim_center import ClaimCenter
 from coupon_workers.runtime.broker_queues import BrokerQueues
@@ -93,7 +94,8 @@ def create_app(services: Services) -> OpenAPI:
     queues = BrokerQueues(services.settings)
     wallets = VouchedPages(services.lean, services.redis)
     center = ClaimCenter(services, KeptPages(services.lean, services.redis))
-    attach(app, Web(services, KeyRing(services.engine), queues, HealthCheck(services, queues), wallets, center))
+    keys, names = KeyRing(services.engine), KeyNames(services.engine)
+    attach(app, Web(services, keys, names, queues, HealthCheck(services, queues), wallets, center))
     app.register_blueprint(reader.pages)
     app.register_blueprint(console)
     if services.settings.shop:

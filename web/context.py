@@ -7,6 +7,7 @@ from threading import BoundedSemaphore
 
 from flask import Flask, current_app, request
 
+from coupon_workers.access.key_name import KeyNames
 from coupon_workers.access.key_ring import KeyRing
 from coupon_workers.access.principal import Principal
 from coupon_workers.claiming.claim_center import ClaimCenter
@@ -31,6 +32,7 @@ class Web:
 
     services: Services
     keys: KeyRing
+    names: KeyNames
     queues: BrokerQueues
     health: HealthCheck
     wallets: VouchedPages

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from coupon_workers.access.api_key import create_key, list_keys, revoke_key, verify_key
+from coupon_workers.access.key_name import KeyNames
 from coupon_workers.errors import InvalidInput, NotFound
 
 
@@ -91,3 +92,19 @@ def test_keys_are_listed_newest_first_and_in_pages(engine: Engine) -> None:
     second = list_keys(engine, limit=10, before=(first[-1].created_at, first[-1].key_id))
 
     assert list(reversed(made)) == [*first, *second]
+
+
+def test_the_name_of_a_key_is_asked_for_once(engine: Engine) -> None:
+    """A revoked one's too; whatever else acts has none, and of an unknown key nothing is remembered."""
+    key_id = create_key(engine, name="warehouse", scopes=["admin"]).record.key_id
+    later_id = "0123456789abcdef"
+    revoke_key(engine, key_id)
+    names = KeyNames(engine)
+
+    first = [names.name_of(operator) for operator in (key_id, later_id, "command line", "")]
+    create_key(engine, name="later", scopes=["admin"], key_id=later_id)
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM api_key WHERE key_id = :key_id"), {"key_id": key_id})
+
+    assert ["warehouse", None, None, None] == first
+    assert ("warehouse", "later") == (names.name_of(key_id), names.name_of(later_id))

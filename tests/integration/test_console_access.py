@@ -7,6 +7,8 @@ import re
 import pytest
 
 from coupon_workers.access.api_key import create_key, verify_key
+from tests.support.closing import CLERK
+from tests.support.console_money_pages import closed
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
 
@@ -46,6 +48,22 @@ def test_the_log_is_narrowed_down(shop: Shop, keeper: Visitor) -> None:
         assert "No row is like this." in keeper.page(f"/audit?{query}"), query
     for bad in ("since=yesterday", "since=0001-01-01T00:00", "until=9999-12-31T23:59-20:00"):
         assert "Write a date and a time" in keeper.page(f"/audit?{bad}"), bad
+
+
+def test_who_did_it_is_told_by_name(shop: Shop, keeper: Visitor) -> None:
+    """With the id on hover, and what else the key did behind it; what is no key is called as the core calls it."""
+    zoe = Visitor(shop, "admin", name="Zoe of the warehouse")
+    shop.desk.draft(name="Autumn", approval_required=True)
+    [template] = shop.desk.admin.ask("GET", "/v1/templates").ok()["items"]
+    zoe.done(f"/templates/{template['template_id']}/publish")
+    closed(shop)
+
+    asked, days = keeper.page("/approvals"), keeper.page("/daily-closes")
+
+    key_id = zoe.key.record.key_id
+    assert f'<a href="/console/audit?key_id={key_id}" title="{key_id}">Zoe of the warehouse</a>' in asked
+    assert f"<code>{CLERK}</code>" in days
+    assert re.search(r'<td><a class="muted mono" href="[^"]+">system</a></td>', keeper.page("/audit"))
 
 
 def test_a_key_is_shown_once(shop: Shop, keeper: Visitor) -> None:

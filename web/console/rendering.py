@@ -16,6 +16,7 @@ from web.console.field_label import label_of
 from web.console.notice import notice
 from web.console.page_table import BY_ENDPOINT, navigation
 from web.console.word import reason_of, tone_of, word
+from web.context import web_of_app
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -72,10 +73,16 @@ def environment() -> Environment:
         "subject": subject_words,
         "reason": reason_of,
         "label_of": label_of,
+        "key_name": _key_name,
         "LANGUAGES": language.LANGUAGES,
         "viewer_zone": show.viewer_zone,
     }
     return made
+
+
+def _key_name(operator: str) -> str | None:
+    """The name of the key that acted; None for what is no key."""
+    return web_of_app().names.name_of(operator)
 
 
 def _url(endpoint: str, **values: Any) -> str:
