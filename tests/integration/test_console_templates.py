@@ -146,8 +146,9 @@ def test_every_mistake_is_told_at_its_field_and_nothing_is_lost(zoe: Visitor) ->
             "transferable": True,
             "notify": False,
         },
+        {"claim_start": "2036-11-11T10:00:30+08:00", "claim_end": "2036-11-12T23:59:59.999+08:00"},
     ],
-    ids=["percent", "cash", "yen", "tiers", "terms"],
+    ids=["percent", "cash", "yen", "tiers", "terms", "seconds"],
 )
 def test_a_draft_that_is_saved_as_it_is_does_not_change(shop: Shop, zoe: Visitor, fields: dict[str, Any]) -> None:
     """The form can hold whatever a template can be."""
@@ -249,6 +250,18 @@ def test_the_stock_is_adjusted_and_not_below_what_is_taken(shop: Shop, zoe: Visi
     assert 422 == answer.status_code
     assert "So many units are taken already" in answer.text
     assert (15, 12) == (shop.desk.stock(template_id)["total"], shop.desk.stock(template_id)["remaining"])
+
+
+def test_an_end_that_is_not_touched_stays_to_the_second(shop: Shop, zoe: Visitor) -> None:
+    """Sales end at 23:59:59 where people count so."""
+    template_id = shop.desk.open(total_quantity=10, claim_end="2036-11-12T23:59:59+08:00")
+    found = re.search(r'name="claim_end"[^>]* value="([^"]+)"', zoe.page(f"/templates/{template_id}"))
+    assert found is not None
+
+    zoe.done(f"/templates/{template_id}/adjust", total_quantity="15", claim_end=found[1])
+
+    changed = _template(shop, template_id)
+    assert (15, "2036-11-12T15:59:59Z") == (changed["total_quantity"], changed["claim_end"])
 
 
 def test_a_clone_is_made_once(shop: Shop, zoe: Visitor) -> None:

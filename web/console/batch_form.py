@@ -46,7 +46,7 @@ BOTH = N_("Choose a file or write an expression, not both.")
 @shown_to(Scope.ADMIN)
 def new_batch() -> Any:
     """The form, to start in a while, so that the counts are seen first; ``?template_id=`` chooses."""
-    start = read.wall_clock(services().clock() + LOOK, viewer_zone())
+    start = read.wall_clock((services().clock() + LOOK).replace(second=0, microsecond=0), viewer_zone())
     chosen = {"template_id": request.args.get("template_id", ""), "policy": "all_or_nothing", "start_at": start}
     return _page(Form(chosen), allotted_id())
 

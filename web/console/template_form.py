@@ -59,7 +59,7 @@ DEFAULTS = {
 def new_form(now: datetime) -> Form:
     """What most templates have; in the reader's zone, claiming from its publishing on, for a week of whole days."""
     zone = told_zone() or DEFAULTS["timezone"]
-    start = now.astimezone(ZoneInfo(zone))
+    start = now.astimezone(ZoneInfo(zone)).replace(second=0, microsecond=0)
     end = start.replace(hour=0, minute=0) + timedelta(days=8)
     window = {"claim_start": read.wall_clock(start, zone), "claim_end": read.wall_clock(end, zone)}
     return Form(DEFAULTS | window | {"timezone": zone}, ALIASES)
