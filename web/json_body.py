@@ -27,7 +27,8 @@ class StrictRequest(Request):
     """A request whose JSON body is an object in UTF-8 without doubled names, or the answer is a precise 4xx."""
 
     def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:
-        """The body as a dict, parsed once. ``silent`` is not heard: a body that cannot be read is told so.
+        """The body as a dict, parsed once; empty where there is none, of no type. ``silent`` is not heard: a body that
+        cannot be read is told so.
 
         Raises ``ProblemError``: 413, 415, 400 ``MALFORMED_JSON``, 422 for what is not an object or holds text that
         no database can.
@@ -36,7 +37,9 @@ class StrictRequest(Request):
         if parsed is None:
             # The plain spelling needs no parsing of its parameters; nearly all clients send it.
             if not force and self.environ.get("CONTENT_TYPE") != JSON_TYPE and self.mimetype != JSON_TYPE:
-                raise ProblemError(415, "UNSUPPORTED_MEDIA_TYPE", f"the body must be {JSON_TYPE}")
+                if self.mimetype or self.get_data():
+                    raise ProblemError(415, "UNSUPPORTED_MEDIA_TYPE", f"the body must be {JSON_TYPE}")
+                return {}  # nothing was sent, as is right where all may be left out: an approval
             parsed = self.__dict__["_parsed_json"] = parse_object(self.get_data())
         return parsed
 

@@ -51,6 +51,14 @@ def test_a_costly_template_is_published_by_two(shop: Shop, boss: Caller) -> None
     assert [] == _inbox(boss)
 
 
+def test_an_approval_may_come_without_a_body(shop: Shop, boss: Caller) -> None:
+    """All of it may be left out, and so may it; a rejection is told what it lacks."""
+    template_id = shop.desk.open(total_quantity=11)
+
+    assert ["comment"] == boss.ask("POST", f"/v1/templates/{template_id}/reject").bad_fields()
+    assert "active" == boss.ask("POST", f"/v1/templates/{template_id}/approve").ok()["status"]
+
+
 def test_a_rejection_says_why(shop: Shop, boss: Caller) -> None:
     """It must; and the maker reads it."""
     template_id = shop.desk.open(total_quantity=11)

@@ -72,7 +72,7 @@ def moment(text: str, zone: str) -> str | None:
 
 
 def wall_clock(instant: datetime, zone: str) -> str:
-    """What clocks of ``zone`` show, as a field for it has it: to the millisecond, or what is not touched would change."""
+    """What clocks of ``zone`` show, as a field for it has it: exact, so that what nobody touches does not change."""
     shown = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
     exact = "milliseconds" if shown.microsecond else "seconds" if shown.second else "minutes"
     return shown.isoformat(timespec=exact)

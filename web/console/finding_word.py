@@ -96,4 +96,10 @@ FINDING_REASONS = {
     "FINDING_CLOSED": N_("It is decided already."),
     "NO_REPAIR": N_("Nothing is proposed for it: mend it by hand, then leave it with a reason."),
     "FINDING_OUTDATED": N_("Another amount is at stake by now. Look at it again."),
+    "CHANGED": N_("Things no longer stand as they were found. Reconcile again."),
+    "LOST_CLAIMS": N_("The gate alone knows of claims that were accepted. Loaded anew, it would forget them."),
+    "NOTHING_WAITS": N_("The queue is empty by now."),
+    "NUMBER_TAKEN": N_("Its number belongs to something else that was done by hand."),
+    "OVER_ISSUED": N_("There are more coupons and units set aside than there may be."),
+    "NOT_REDEEMED": N_("The order is not paid."),
 }

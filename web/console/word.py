@@ -109,7 +109,10 @@ TONES = {
 REASONS = {
     "CODE_INVALID": N_("This code is not valid."),
     "LIMIT_REACHED": N_("You have as many as allowed."),
+    "DAILY_LIMIT_REACHED": N_("You have as many as allowed today."),
+    "NOT_STARTED": N_("It cannot be had yet."),
     "CODES_NOT_SET_UP": N_("Codes are not set up here."),
+    "PEPPER_MISSING": N_("The pepper of these codes is not in the settings here."),
     "ORDER_NOT_FOUND": N_("You have no such order."),
     "LOCKED_BY_ORDER": N_("Another order holds this coupon."),
     "LOCK_EXPIRED": N_("The coupons were held too long, and are gone."),
