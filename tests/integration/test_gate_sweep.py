@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import event
 
 from coupon_workers.claiming import gate_sweep
-from coupon_workers.claiming.gate_sweep import FORGOTTEN_MS, MANY_BELLS, sweep_gates
+from coupon_workers.claiming.gate_pulse import FORGOTTEN_MS, MANY_BELLS
+from coupon_workers.claiming.gate_sweep import sweep_gates
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.outcome import ClaimOutcome
 from coupon_workers.claiming.pending import BELL_TTL_MS
