@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dramatiq
 
+from actors.pass_age import MAX_AGE_MS
 from actors.process_services import services
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.notify.relay import relay_outbox as relay
@@ -11,9 +12,6 @@ from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import Queue
 
 log = get_logger(__name__)
-
-MAX_AGE_MS = 900_000
-"""While no worker runs these messages pile up; one fresh run does the work of all the old ones."""
 
 AFTER_OTHERS = 5
 """Dramatiq's priority, 0 being the first: settling comes before."""

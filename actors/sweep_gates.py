@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dramatiq
 
+from actors.pass_age import MAX_AGE_MS
 from actors.process_services import services, waiting_bells
 from coupon_workers.claiming.gate_sweep import sweep_gates as sweep
 from coupon_workers.errors import StoreUnavailable
@@ -11,10 +12,6 @@ from coupon_workers.runtime.structured_log import get_logger
 from coupon_workers.runtime.task import Queue
 
 log = get_logger(__name__)
-
-MAX_AGE_MS = 900_000
-"""While no worker runs these messages pile up; one fresh pass does the work of all the old ones. The age is read off
-two hosts' clocks, of which one may be ten minutes ahead: a shorter one would drop every message."""
 
 
 @dramatiq.actor(queue_name=Queue.CARE.value, max_retries=0, max_age=MAX_AGE_MS)
