@@ -19,7 +19,6 @@ from coupon_workers.access.api_key import (
 )
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import Conflict
-from coupon_workers.runtime.clock import rfc3339
 from web.auth import require
 from web.context import services, web_of_app
 from web.idempotent import idempotent, idempotent_but, subject_id
@@ -79,8 +78,8 @@ def post_key(body: KeyBody) -> Any:
     try:
         made = create_key(engine, name=body.name, scopes=body.scopes, signed=body.signed, key_id=key_id)
     except Conflict:  # by this request, whose process died before its answer was kept
-        return {"key": None, **_show(read_key(engine, key_id))}, 201
-    return {"key": made.key, **_show(made.record)}, 201
+        return {"key": None, **read_key(engine, key_id).shown()}, 201
+    return {"key": made.key, **made.record.shown()}, 201
 
 
 @api.get("/v1/api-keys", summary="List API keys", responses={200: KeyPage})
@@ -89,7 +88,7 @@ def get_keys(query: PageQuery) -> Any:
     """Newest first, the revoked ones too."""
     before = _position(query.cursor)
     keys = list_keys(services().engine, limit=query.limit + 1, before=before)
-    return page(keys, query.limit, _show, lambda key: [key.created_at.isoformat(), key.key_id])
+    return page(keys, query.limit, KeyRecord.shown, lambda key: [key.created_at.isoformat(), key.key_id])
 
 
 @api.delete("/v1/api-keys/<key_id>", summary="Revoke an API key", responses={200: KeyAnswer})
@@ -101,18 +100,7 @@ def delete_key(path: KeyPath) -> Any:
     nothing."""
     record = revoke_key(services().engine, path.key_id)
     web_of_app().keys.forget(record.key_id)
-    return _show(record)
-
-
-def _show(key: KeyRecord) -> dict[str, Any]:
-    return {
-        "key_id": key.key_id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "signed": key.signed,
-        "created_at": rfc3339(key.created_at),
-        "revoked_at": rfc3339(key.revoked_at) if key.revoked_at else None,
-    }
+    return record.shown()
 
 
 def _position(cursor: str | None) -> tuple[datetime, str] | None:

@@ -18,6 +18,7 @@ from coupon_workers.access.principal import SCOPES, Principal
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.errors import Conflict, InvalidInput, NotFound
+from coupon_workers.runtime.clock import rfc3339
 from coupon_workers.runtime.database import transaction
 from coupon_workers.schema import ApiKey
 
@@ -52,6 +53,17 @@ class KeyRecord:
     signed: bool
     created_at: datetime
     revoked_at: datetime | None
+
+    def shown(self) -> dict[str, object]:
+        """For JSON, in the API and at the command line."""
+        return {
+            "key_id": self.key_id,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "signed": self.signed,
+            "created_at": rfc3339(self.created_at),
+            "revoked_at": rfc3339(self.revoked_at) if self.revoked_at else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def list_(revoked_too: bool, as_json: bool) -> None:
     with _engine() as engine:
         shown = [key for key in _all_keys(engine) if revoked_too or key.revoked_at is None]
     if as_json:
-        click.echo(json.dumps([_fields(key) for key in shown], ensure_ascii=False))
+        click.echo(json.dumps([key.shown() for key in shown], ensure_ascii=False))
         return
     console = Console()
     console.width = max(console.width, _WIDE)
@@ -76,17 +76,6 @@ def _table(shown: Sequence[KeyRecord], revoked_too: bool) -> Table:
 
 def _minute(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M}" if at else ""
-
-
-def _fields(key: KeyRecord) -> dict[str, object]:
-    return {
-        "key_id": key.key_id,
-        "name": key.name,
-        "scopes": list(key.scopes),
-        "signed": key.signed,
-        "created_at": rfc3339(key.created_at),
-        "revoked_at": rfc3339(key.revoked_at) if key.revoked_at else None,
-    }
 
 
 @keys.command()
