@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
-from sqlalchemy import event
 
 from coupon_workers.errors import AudienceFileError, StatementRowsError
 from coupon_workers.reconciliation.statement import take_statement
 from coupon_workers.reconciliation.statement_retention import KEEP, forget_statements
 from coupon_workers.runtime.services import Services
+from tests.support.broken_off import broken_off_at
 from tests.support.closing import ClosingShop
 from tests.support.order_books import nothing_written
 from tests.support.statement import give, said
@@ -73,21 +73,9 @@ def test_an_older_file_again_is_a_revision(shop: ClosingShop) -> None:
 def test_broken_off_anywhere_nothing_is_left(shop: ClosingShop, statement: int) -> None:
     """The statement of before is in force, and the next try is as the first."""
     give(shop.services, DAY, ROW.format(n=1))
-    seen = 0
 
-    def count(*_: object) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == statement:
-            raise InterruptedError
-
-    with nothing_written(shop.services):
-        event.listen(shop.services.engine, "before_cursor_execute", count)
-        try:
-            with pytest.raises(InterruptedError):
-                give(shop.services, DAY, ROW.format(n=2), ROW.format(n=3))
-        finally:
-            event.remove(shop.services.engine, "before_cursor_execute", count)
+    with nothing_written(shop.services), broken_off_at(shop.services.engine, statement):
+        give(shop.services, DAY, ROW.format(n=2), ROW.format(n=3))
 
     assert (2, 2) == (
         (again := give(shop.services, DAY, ROW.format(n=2), ROW.format(n=3))).revision,

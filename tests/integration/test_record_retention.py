@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, insert, text
+from sqlalchemy import insert, text
 
 from coupon_workers.campaigns import batch_retention
 from coupon_workers.campaigns.batch_failures import failures_csv
@@ -19,6 +19,7 @@ from coupon_workers.orders import event_retention
 from coupon_workers.orders.event_retention import KEEP, forget_unknown_events
 from coupon_workers.runtime.services import Services
 from coupon_workers.schema import AudienceMember, BatchFailure, IssueBatch, IssueShard
+from tests.support.broken_off import broken_off_at
 from tests.support.order_shop import START, OrderShop
 from tests.support.template import TEMPLATE_ID, insert_template
 
@@ -158,7 +159,8 @@ def test_forgotten_failures_are_not_told_as_none(ended: Services) -> None:
 @pytest.mark.parametrize("statement", range(2, 11))
 def test_broken_off_anywhere_it_goes_on(ended: Services, statement: int) -> None:
     """The books hold in between, nobody is told a part of the failures, and the next pass does the rest."""
-    _break_at(ended.engine, statement, lambda: forget_audiences(ended, LATER))
+    with broken_off_at(ended.engine, statement):
+        forget_audiences(ended, LATER)
     assert [] == batch_books(ended)
     for batch_id, records, _, failures in _left(ended):
         assert failures == REFUSED or records != "kept", batch_id
@@ -166,24 +168,6 @@ def test_broken_off_anywhere_it_goes_on(ended: Services, statement: int) -> None
     forget_audiences(ended, LATER)
 
     assert [(1, "gone", 0, 0), (2, "gone", 0, 0), *WHOLE] == _left(ended)
-
-
-def _break_at(engine: Engine, statement: int, work: Any) -> None:
-    """Do ``work`` until its ``statement``-th statement, which does not reach the server."""
-    seen = 0
-
-    def count(*_: object) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == statement:
-            raise InterruptedError
-
-    event.listen(engine, "before_cursor_execute", count)
-    try:
-        with pytest.raises(InterruptedError):
-            work()
-    finally:
-        event.remove(engine, "before_cursor_execute", count)
 
 
 def test_what_is_forgotten_is_found_by_an_index(shop: OrderShop) -> None:
