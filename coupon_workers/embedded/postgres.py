@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +24,6 @@ _SOCKET = f".s.PGSQL.{_PORT}"
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "200",
     "shared_buffers": "128MB",
     "max_wal_size": "2GB",  # a campaign writes a gigabyte; checkpoints in the middle of it cost throughput
     "timezone": "UTC",
@@ -36,6 +36,11 @@ _UNSAFE_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 _FAST_SHUTDOWN = signal.SIGINT  # ends sessions, writes a checkpoint
 _IMMEDIATE_SHUTDOWN = signal.SIGQUIT  # no checkpoint: the next start recovers
 _IMMEDIATE_GRACE_S = 2.0
+
+
+def most_connections() -> int:
+    """Enough for a front of as many processes as this machine has cores, each with what it may keep, and the others."""
+    return max(200, 100 + 8 * (os.cpu_count() or 1))
 
 
 class EmbeddedPostgres:
@@ -108,7 +113,7 @@ class EmbeddedPostgres:
         folder = folder_argument(self.data_dir, user)
         sockets = folder if self._sockets == self.data_dir else str(self._sockets)
         quoted = sockets.replace('"', '""')
-        settings = {**_SETTINGS, "unix_socket_directories": f'"{quoted}"'}
+        settings = {**_SETTINGS, "max_connections": str(most_connections()), "unix_socket_directories": f'"{quoted}"'}
         if not self._durable:
             settings |= _UNSAFE_SETTINGS
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

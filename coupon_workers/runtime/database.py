@@ -103,14 +103,15 @@ def database_errors() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
     except DBAPIError as error:
-        if error.connection_invalidated or _is_its_own(error):
+        if error.connection_invalidated or _is_of_the_server(error):
             raise StoreUnavailable("PostgreSQL", str(error.orig)) from error
         raise
 
 
-def _is_its_own(error: DBAPIError) -> bool:
-    """Whether PostgreSQL tells a failure inside of itself (class XX), as of a file that may not grow."""
-    return (getattr(error.orig, "pgcode", None) or "").startswith("XX")
+def _is_of_the_server(error: DBAPIError) -> bool:
+    """Whether PostgreSQL tells a failure inside of itself (class XX), as of a file that may not grow, or that it may
+    only be read (25006), as a standby that has not been made the master yet."""
+    return (getattr(error.orig, "pgcode", None) or "").startswith(("XX", "25006"))
 
 
 @contextmanager

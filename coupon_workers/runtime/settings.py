@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _is_postgres(cls, url: SecretStr | None) -> SecretStr | None:
-        return _with_scheme(url, {"postgresql", "postgres", "postgresql+psycopg2"})
+        return _with_port(_with_scheme(url, {"postgresql", "postgres", "postgresql+psycopg2"}), _port_of_database)
 
     @field_validator("redis_url")
     @classmethod
@@ -244,14 +245,29 @@ def _with_scheme(url: SecretStr | None, schemes: set[str]) -> SecretStr | None:
     return url
 
 
-def _with_port(url: SecretStr | None) -> SecretStr | None:
-    """What is no number is mostly a piece of a password, and is not repeated. PostgreSQL's driver takes such ones."""
+def _port(text: str) -> int | None:
+    return urlsplit(text).port
+
+
+def _port_of_database(text: str) -> int | None:
+    # Here, since it is slow to import, and many a command needs no database.
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(text).port
+    except ArgumentError as error:
+        raise ValueError from error
+
+
+def _with_port(url: SecretStr | None, port_of: Callable[[str], int | None] = _port) -> SecretStr | None:
+    """What is no number is mostly a piece of a password, and is not repeated."""
     try:
         if url is not None:
-            _ = urlsplit(url.get_secret_value()).port
+            port_of(url.get_secret_value())
     except ValueError:
         raise ValueError(
-            "has no number where its port should be; in a password / is written %2F, ? %3F and # %23"
+            "has no number where its port should be; in a password @ is written %40, / %2F, ? %3F and # %23"
         ) from None
     return url
 

@@ -1,4 +1,4 @@
-"""A host that has no thread left for a moment costs that moment: whoever wanted one asks again (FAULTS 19)."""
+"""A host that has no thread left for a moment costs that moment: whoever wanted one asks again."""
 
 from __future__ import annotations
 

@@ -45,6 +45,19 @@ def test_a_port_that_is_none_is_refused_and_not_repeated(
     assert "s3cret" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("address", ["postgresql://u:s3@cret:s3cret@host/d", "postgresql://host:54x/d", "postgresql:d"])
+def test_an_address_of_postgresql_that_cannot_be_read_is_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """Its driver bears more in a password than the others, and not an at sign."""
+    monkeypatch.setenv(f"{PREFIX}DATABASE_URL", address)
+
+    with pytest.raises(SettingsError, match=f"{PREFIX}DATABASE_URL: has no number where its port") as refusal:
+        read_settings()
+
+    assert "cret" not in str(refusal.value)
+
+
 def test_a_password_may_hold_anything_that_is_written_as_addresses_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the refusal says."""
     monkeypatch.setenv(f"{PREFIX}REDIS_URL", "redis://:a%2Fb%3Fc%23d@host:6379/0")
