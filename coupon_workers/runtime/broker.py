@@ -6,15 +6,19 @@ from typing import Any
 
 import dramatiq
 import redis
-from dramatiq.brokers.rabbitmq import RabbitmqBroker
+from dramatiq.broker import MessageProxy
+from dramatiq.brokers.rabbitmq import RabbitmqBroker, _RabbitmqConsumer
 from dramatiq.middleware import Middleware, ShutdownNotifications, TimeLimit
 
 from coupon_workers.errors import StoreUnavailable
 from coupon_workers.runtime.broker_guard import MAX_DELIVERIES, DeadLetteringRetries, DeliveryCap, DropOld
 from coupon_workers.runtime.message_meter import MessageMeter
-from coupon_workers.runtime.poison_proof_broker import PoisonProofRedisBroker
+from coupon_workers.runtime.poison_proof_broker import PoisonProofRedisBroker, is_well_formed
 from coupon_workers.runtime.redis_client import client_without_retries
 from coupon_workers.runtime.settings import Settings
+from coupon_workers.runtime.structured_log import get_logger
+
+_log = get_logger(__name__)
 
 HEARTBEAT_MS = 15_000
 """A worker not heard of for this long is dead: its messages go back to their queues."""
@@ -82,8 +86,25 @@ class QuorumBroker(RabbitmqBroker):
             server.connection_attempts = 1
             server.heartbeat = RABBIT_HEARTBEAT_S
 
+    @property
+    def consumer_class(self) -> type[_RabbitmqConsumer]:
+        """The consumer that sets poison aside."""
+        return _PoisonProofConsumer
+
     def _build_queue_arguments(self, queue_name: str) -> dict[str, Any]:
         arguments: dict[str, Any] = super()._build_queue_arguments(  # type: ignore[no-untyped-call]  # likewise
             queue_name
         )
         return arguments | {"x-queue-type": "quorum", "x-delivery-limit": MAX_DELIVERIES}
+
+
+class _PoisonProofConsumer(_RabbitmqConsumer):
+    """Gives no thread a message that it would die of; what cannot be decoded is set aside as shipped."""
+
+    def __next__(self) -> MessageProxy | None:
+        message: MessageProxy | None = super().__next__()  # type: ignore[no-untyped-call]  # dramatiq has no types for it
+        if message is None or is_well_formed(message, self.queue_name):
+            return message
+        _log.error("unreadable message dead-lettered", queue=self.queue_name)
+        self.nack(message)  # type: ignore[no-untyped-call]  # likewise
+        return None

@@ -132,6 +132,11 @@ def _is_readable(data: bytes, queue_name: str) -> bool:
         message = Message.decode(data)
     except Exception:  # noqa: BLE001 - whatever is wrong with foreign bytes, they are not a message of ours
         return False
+    return is_well_formed(message, queue_name) and isinstance(message.options.get("redis_message_id"), str)
+
+
+def is_well_formed(message: Message[Any] | MessageProxy, queue_name: str) -> bool:
+    """Whether a message fetched from ``queue_name`` is one that no thread of a worker dies of."""
     return (
         # A worker thread looks for the consumer by this name, and dies when there is none.
         message.queue_name == queue_name
@@ -140,7 +145,6 @@ def _is_readable(data: bytes, queue_name: str) -> bool:
         and isinstance(message.args, list | tuple)
         and isinstance(message.kwargs, dict)
         and isinstance(message.options, dict)
-        and isinstance(message.options.get("redis_message_id"), str)
         and _is_instant(message.message_timestamp)
         and _is_instant(message.options.get("requeue_timestamp", 0))
         # Exception classes, which no message can carry: a text in their place kills the thread too.
