@@ -7,6 +7,7 @@ import re
 import pytest
 from flask import Flask
 
+from coupon_workers.cli.demo import demo
 from coupon_workers.cli.main import COMMANDS
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.settings import Settings
@@ -63,6 +64,16 @@ def test_commands_that_are_named_exist(name: str) -> None:
     named = set(_COMMAND.findall(read(ROOT / name).code))
 
     assert set() == named - set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_readme_says_how_to_choose_another_port_and_folder(name: str) -> None:
+    """Port 8000 is the first that a machine has taken already. The demo's options are its own."""
+    spans = " ".join(read(ROOT / name).spans)
+    options = {option for parameter in demo.params for option in parameter.opts}
+
+    assert {"COUPON_HTTP_PORT", "COUPON_DATA_DIR"} <= set(re.findall(r"(COUPON_\w+)=", spans))
+    assert {"--port", "--data-dir"} <= options & set(re.findall(r"--[a-z-]+", spans))
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
