@@ -7,6 +7,8 @@ import re
 import pytest
 
 from coupon_workers.audit.action import AuditAction
+from coupon_workers.reconciliation.kind import ReconKind
+from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.statement_row import FIELDS
 from coupon_workers.runtime.services import Services
 from coupon_workers.scheduling.job_table import TABLE
@@ -17,6 +19,7 @@ from tests.support.http_shop import Shop
 from tests.tidy.checkout import ROOT
 from tests.tidy.markdown import read, table_rows
 from web.console.core_word import subject_words, trigger_words
+from web.console.finding_word import FINDING_CLASSES
 from web.console.word import WORDS
 
 NAMES = frozenset(
@@ -173,6 +176,9 @@ def test_every_class_of_a_finding_has_its_words(services: Services) -> None:
     classes = {name.strip("` ") for cell in cells if cell.startswith("`") for name in cell.split(",")}
 
     assert len(classes) > 30
+    known = {name for names in FINDING_CLASSES.values() for name in names}
+    assert known == classes - {*ReconKind, *RepairName}
+    assert set(ReconKind) == FINDING_CLASSES.keys()
     assert set() == {name for name in classes if name not in WORDS}
     with Shop(services).app.test_request_context(headers={"Accept-Language": "zh-CN"}):
         assert "订单 O-1 用户 ann" == subject_words("order O-1 of ann")

@@ -132,6 +132,16 @@ def test_the_inbox_is_what_is_open_and_filters(shop: Shop, zoe: Visitor) -> None
     assert 3 == len(file.text.splitlines()) and "attachment" in file.headers["Content-Disposition"]
 
 
+def test_a_class_is_chosen_among_those_that_there_are(zoe: Visitor) -> None:
+    """In words, by what is compared; one that an address names and nobody knows stays named."""
+    page, other = zoe.page("/findings?class=gate_stock_differs"), zoe.page("/findings?class=of_tomorrow")
+
+    assert '<optgroup label="stock">' in page and '<option value="discount_differs">another discount</option>' in page
+    assert '<option value="gate_stock_differs" selected>the stock in Redis is wrong</option>' in page
+    assert '<option value="of_tomorrow" selected>of_tomorrow</option>' in other
+    assert "of_tomorrow" not in page
+
+
 def _rows(zoe: Visitor, query: str) -> int:
     return len(re.findall(r'<th scope="row">', zoe.page(f"/findings{query}")))
 

@@ -14,6 +14,7 @@ from coupon_workers.reconciliation.findings_csv import findings_csv
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
 from web.console.blueprint import console
 from web.console.finding_fact import facts_of, sides_of
+from web.console.finding_word import FINDING_CLASSES
 from web.console.form import reason
 from web.console.guard import shown_to
 from web.console.language import gettext
@@ -44,6 +45,8 @@ def findings() -> Any:
         asked={name: text for name, text in request.args.items() if name in ("state", "kind", "class", "run") and text},
         states=list(FindingState),
         kinds=list(ReconKind),
+        classes=FINDING_CLASSES,
+        known={name for names in FINDING_CLASSES.values() for name in names},
     )
 
 
