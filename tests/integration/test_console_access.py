@@ -66,6 +66,14 @@ def test_who_did_it_is_told_by_name(shop: Shop, keeper: Visitor) -> None:
     assert re.search(r'<td><a class="muted mono" href="[^"]+">system</a></td>', keeper.page("/audit"))
 
 
+def test_a_scope_is_called_by_its_own_word(shop: Shop, keeper: Visitor) -> None:
+    """A reconciliation compares orders too, and calls that otherwise."""
+    create_key(shop.services.engine, name="order centre", scopes=["orders"])
+
+    assert '<span class="badge">orders</span>' in keeper.page("/keys")
+    assert '<span class="badge">订单</span>' in Visitor(shop, "admin", language="zh").page("/keys")
+
+
 def test_a_key_is_shown_once(shop: Shop, keeper: Visitor) -> None:
     """It works, and no other page knows it; sent twice, the form makes one."""
     allotted = _allotted(keeper.page("/keys/new"))

@@ -15,7 +15,7 @@ from web.console.core_word import subject_words, trigger_words
 from web.console.field_label import label_of
 from web.console.notice import notice
 from web.console.page_table import BY_ENDPOINT, navigation
-from web.console.word import reason_of, tone_of, word
+from web.console.word import reason_of, scope_word, tone_of, word
 from web.context import web_of_app
 
 HERE = Path(__file__).parent
@@ -68,6 +68,7 @@ def environment() -> Environment:
         "plain": show.plain,
         "yes_no": show.yes_no,
         "word": word,
+        "scope_word": scope_word,
         "tone": tone_of,
         "trigger": trigger_words,
         "subject": subject_words,

@@ -64,10 +64,6 @@ WORDS = {
     "code": N_("code"),
     "lottery": N_("lottery"),
     "manual": N_("by hand"),
-    "storefront": N_("storefront"),
-    "orders": N_("orders"),
-    "admin": N_("admin"),
-    "ops": N_("ops"),
     "ACCEPTED": N_("accepted"),
     "REPLAYED": N_("repeated"),
     "TEMPLATE_NOT_FOUND": N_("no such template"),
@@ -92,6 +88,14 @@ WORDS = {
     **LOTTERY_WORDS,
     **RISK_WORDS,
 }
+
+SCOPES = {
+    "storefront": N_("storefront"),
+    "orders": N_("orders"),
+    "admin": N_("admin"),
+    "ops": N_("ops"),
+}
+"""What a key may do: apart, since a reconciliation compares ``orders`` too."""
 
 _TONES = {
     "good": ("active", "approved", "redeemed", "ACCEPTED"),
@@ -158,6 +162,11 @@ REASONS = {
 def word(name: str) -> str:
     """``name`` as people read it; as it is where the table does not know it."""
     return gettext(WORDS.get(name, name))
+
+
+def scope_word(name: str) -> str:
+    """A scope of keys as people read it."""
+    return gettext(SCOPES.get(name, name))
 
 
 def tone_of(name: str) -> str:
