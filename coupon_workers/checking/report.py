@@ -137,7 +137,7 @@ def invariants(patience_s: float = PATIENCE_S) -> tuple[Invariant, ...]:
         ),
         Invariant(
             "taker_count",
-            "the gate counts a user's coupons and queued claims",
+            "the gate counts a user's coupons and queued claims, in all and today",
             partial(taker_count, patience_s=patience_s),
         ),
     )

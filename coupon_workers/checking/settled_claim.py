@@ -15,25 +15,28 @@ from coupon_workers.runtime.services import Services
 PAGE = 5_000
 
 _COUPONS = text("""
-    SELECT coupon_id AS claim_id, template_id, user_id, request_id, source, 'issued' AS state FROM coupon
+    SELECT coupon_id AS claim_id, template_id, user_id, request_id, source, 'issued' AS state, claimed_at FROM coupon
      WHERE (template_id, coupon_id) > (:template_id, :claim_id) AND source NOT IN ('transfer', 'lottery', 'manual')
      ORDER BY template_id, coupon_id LIMIT :page
 """)
 _REJECTIONS = text("""
-    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, reason AS state
+    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, reason AS state, claimed_at
       FROM claim_rejection
      WHERE claim_id > :claim_id ORDER BY claim_id LIMIT :page
 """)
 
 _HELD = text("""
-    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, state
+    SELECT claim_id, template_id, user_id, request_id, 'claim' AS source, state, claimed_at
       FROM risk_review
      WHERE state = 'held' AND claim_id > :claim_id ORDER BY claim_id LIMIT :page
 """)
 
 
 def coupon_pages(services: Services) -> Iterator[list[Any]]:
-    """Rows (claim_id, template_id, user_id, request_id, source, state) of coupons. Raises ``StoreUnavailable``."""
+    """Rows (claim_id, template_id, user_id, request_id, source, state, claimed_at) of coupons.
+
+    Raises ``StoreUnavailable``.
+    """
     return _pages(services, _COUPONS)
 
 
