@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 import redis
@@ -16,7 +17,9 @@ from coupon_workers.claiming.gate import ClaimGate
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.preheat import preheat_template
 from coupon_workers.claiming.settlement import drain
+from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.services import Services
+from coupon_workers.templates.local_day import local_day_number
 
 TEMPLATE_ID = 7_001
 TOTAL = 5
@@ -83,6 +86,8 @@ class Scene:
         assert isinstance(taker, bytes)
         self.redis.hset(KEYS.takers, user, f"{int(taker.split()[0]) + 1} {seq}")
         self.redis.hset(KEYS.requests, f"{user} {request}", f"{coupon_id} issued")
+        day = local_day_number(utc_now() - timedelta(days=days_ago), "Asia/Shanghai")
+        self.redis.hincrby(f"{KEYS.day_prefix}{day}", user, 1)
         return self
 
 

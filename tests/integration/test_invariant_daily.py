@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -40,7 +41,8 @@ def daily(services: Services) -> Sale:
 
 def today(sale: Sale) -> str:
     """The hash in which the gate counts."""
-    [key] = sale.services.redis.keys(f"{sale.keys.day_prefix}*")
+    found: Any = sale.services.redis.keys(f"{sale.keys.day_prefix}*")
+    [key] = found
     return str(key.decode())
 
 
