@@ -87,7 +87,9 @@ def demo(
         return
     if rate is None and kill_every_s is not None:
         rate = claims / KILLED_LOAD_S
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped, as on Ctrl-C
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # who ignores it was told to: nohup
+            signal.signal(number, signal.default_int_handler)  # what was started is stopped, as on Ctrl-C
     with _folder(data_dir, keep=keep) as folder:
         began = time.monotonic()
         options = DemoOptions(claims, orders, seed, concurrency, rate, kill_every_s, full)
@@ -118,6 +120,9 @@ def _folder(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
         yield folder
     except (CouponWorkersError, ClientError) as error:
         raise click.ClickException(f"{error}; data and logs are in {folder}") from None
+    except Exception:
+        click.echo(f"data and logs are in {folder}", err=True)
+        raise
     except BaseException:
         _leave(folder, data_dir, keep=keep)
         raise

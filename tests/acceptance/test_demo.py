@@ -79,9 +79,9 @@ def test_a_sale_under_kills_ends_with_every_rule_holding(tmp_path: Path, seed: i
     assert len(re.findall(r"killed \w+", done.stdout)) >= 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_demo_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C and SIGTERM in the middle of the sale end every server and process that was started."""
+    """Ctrl-C, SIGTERM and a closed terminal in the middle of the sale end every server and process that was started."""
     command = mortal(
         sys.executable, "-m", "coupon_workers.cli.main", "demo", "--data-dir", str(tmp_path), "--rate", "50"
     )
