@@ -15,7 +15,9 @@ _SAME_REQUEST = """
              UNION ALL
             SELECT template_id, user_id, request_id FROM coupon_archive
              UNION ALL
-            SELECT template_id, user_id, request_id FROM claim_rejection WHERE reason <> 'DUPLICATE') AS effect
+            SELECT template_id, user_id, request_id FROM claim_rejection WHERE reason <> 'DUPLICATE'
+             UNION ALL
+            SELECT template_id, user_id, request_id FROM risk_review WHERE state = 'held') AS effect
      GROUP BY user_id, template_id, request_id
     HAVING count(*) > 1
      ORDER BY template_id, user_id, request_id LIMIT :breach_limit
@@ -32,9 +34,20 @@ _SAME_CLAIM = """
      ORDER BY claim_id LIMIT :breach_limit
 """
 
+# Whatever a gate may have forgotten of it.
+_NO_END = """
+    SELECT r.claim_id, r.user_id, r.state
+      FROM risk_review r
+     WHERE r.state <> 'held'
+       AND NOT EXISTS (SELECT FROM coupon c WHERE c.user_id = r.user_id AND c.coupon_id = r.claim_id)
+       AND NOT EXISTS (SELECT FROM coupon_archive c WHERE c.user_id = r.user_id AND c.coupon_id = r.claim_id)
+       AND NOT EXISTS (SELECT FROM claim_rejection c WHERE c.user_id = r.user_id AND c.claim_id = r.claim_id)
+     ORDER BY r.claim_id LIMIT :breach_limit
+"""
+
 
 def one_effect(services: Services) -> list[Breach]:
-    """Requests with several effects, and claims that were issued and rejected."""
+    """Requests with several effects, claims that were issued and rejected, and claims whose review ended in neither."""
     doubled = [
         Breach(
             RULE,
@@ -48,4 +61,8 @@ def one_effect(services: Services) -> list[Breach]:
         Breach(RULE, f"claim {row.claim_id} user {row.user_id}", "one end", f"issued and rejected {row.reason}")
         for row in rows(services, _SAME_CLAIM)
     ]
-    return doubled + torn
+    lost = [
+        Breach(RULE, f"claim {row.claim_id} user {row.user_id}", "one end", f"none, as its review is {row.state}")
+        for row in rows(services, _NO_END)
+    ]
+    return doubled + torn + lost
