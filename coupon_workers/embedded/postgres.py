@@ -6,8 +6,6 @@ import os
 import signal
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
 import psycopg2
@@ -16,6 +14,7 @@ from coupon_workers.embedded.postgres_binaries import postgres_binaries
 from coupon_workers.embedded.postgres_cluster import create_cluster, folder_argument, free_cluster
 from coupon_workers.embedded.server_process import ServerProcess
 from coupon_workers.embedded.socket_folder import remove_socket_folder, socket_folder
+from coupon_workers.embedded.startable import Startable
 from coupon_workers.embedded.system_user import SystemUser, user_for
 
 DATABASE = "coupon"
@@ -43,7 +42,7 @@ def most_connections() -> int:
     return max(200, 100 + 8 * (os.cpu_count() or 1))
 
 
-class EmbeddedPostgres:
+class EmbeddedPostgres(Startable):
     """PostgreSQL with its data in ``data_dir`` (made when missing) and the database ``coupon``.
 
     ``durable=False`` trades safety against power loss for speed; tests use it. The caller holds a lock that keeps
@@ -99,15 +98,6 @@ class EmbeddedPostgres:
         self._process.stop([(_FAST_SHUTDOWN, grace_s), (_IMMEDIATE_SHUTDOWN, _IMMEDIATE_GRACE_S)])
         free_cluster(self.data_dir, self._sockets / _SOCKET)  # a killed postmaster leaves its family behind
         remove_socket_folder(self._sockets, self.data_dir)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _command(self, binaries: Path, user: SystemUser | None) -> list[str]:
         folder = folder_argument(self.data_dir, user)

@@ -8,8 +8,6 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from coupon_workers.embedded.child import ChildProcess
 from coupon_workers.embedded.folder_lock import refuse_held
@@ -19,6 +17,7 @@ from coupon_workers.embedded.output import Output, PrefixedOutput
 from coupon_workers.embedded.procfile import RELEASE, Procfile, find_procfile
 from coupon_workers.embedded.readiness import wait_until_ready
 from coupon_workers.embedded.servers import BROKER_URL, DATABASE_URL, REDIS_URL, EmbeddedServers
+from coupon_workers.embedded.startable import Startable
 from coupon_workers.embedded.supervisor import Supervisor
 from coupon_workers.errors import EmbeddedServerError
 
@@ -28,7 +27,7 @@ _RELEASE_GRACE_S = 5.0
 READY_TIMEOUT_S = 120.0
 
 
-class RunningSystem:
+class RunningSystem(Startable):
     """Everything ``coupon-workers up`` runs, as an object. Use it in a ``with`` block, or call ``start`` and ``stop``.
 
     ``overrides`` go over the environment of this process; an empty address there means an embedded server. ``port`` 0
@@ -83,15 +82,6 @@ class RunningSystem:
         finally:
             self.supervisor = None
             self.servers.stop()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _release(self) -> None:
         if self._procfile.release is None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from coupon_workers.embedded.folder_lock import FolderLock
 from coupon_workers.embedded.postgres import EmbeddedPostgres
 from coupon_workers.embedded.servers_file import remove_servers_file, write_servers_file
+from coupon_workers.embedded.startable import Startable
 from coupon_workers.embedded.valkey import EmbeddedValkey
 from coupon_workers.errors import EmbeddedServerError
 
@@ -43,7 +43,7 @@ class EmbeddedServer(Protocol):
         """Stop in order, by force after ``grace_s``."""
 
 
-class EmbeddedServers:
+class EmbeddedServers(Startable):
     """Starts what has no address yet, and keeps ``data_dir`` to itself meanwhile.
 
     ``given`` maps ``COUPON_DATABASE_URL``, ``COUPON_REDIS_URL`` and ``COUPON_BROKER_URL`` to servers that exist; an
@@ -117,15 +117,6 @@ class EmbeddedServers:
             with self._recording:
                 remove_servers_file(self.data_dir)
                 self._lock.release()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def _at_once(tasks: Iterable[Callable[[], None]]) -> None:

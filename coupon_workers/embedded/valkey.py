@@ -7,8 +7,6 @@ import signal
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
 import redis
@@ -18,6 +16,7 @@ from redis.retry import Retry
 from coupon_workers.embedded.leftovers import end_leftovers
 from coupon_workers.embedded.server_process import ServerProcess
 from coupon_workers.embedded.socket_folder import remove_socket_folder, socket_folder
+from coupon_workers.embedded.startable import Startable
 from coupon_workers.errors import EmbeddedServerError
 
 _SOCKET = "valkey.sock"
@@ -38,7 +37,7 @@ _SETTINGS = {
 }
 
 
-class EmbeddedValkey:
+class EmbeddedValkey(Startable):
     """Valkey named ``name`` (``redis`` for stock, ``broker`` for messages) with its data in ``data_dir``.
 
     It listens on a Unix socket only. ``durable=False`` leaves flushing to the kernel; tests use it. The caller holds a
@@ -97,15 +96,6 @@ class EmbeddedValkey:
         self._process.stop([(signal.SIGTERM, grace_s)])
         self.socket_path.unlink(missing_ok=True)
         remove_socket_folder(self._sockets, self.data_dir)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _command(self) -> Sequence[str]:
         settings = {

@@ -16,6 +16,7 @@ from coupon_workers.runtime.settings import Settings
 from coupon_workers.runtime.worker_number import LeasedIds
 from tests.support.http_shop import Shop, empty_stores
 from tests.support.http_system import System
+from tests.support.http_wire import Wires
 from web.app import create_app
 
 
@@ -46,6 +47,23 @@ def lasting_shop(settings: Settings, migrated_engine: Engine) -> Iterator[Shop]:
     yield Shop(replace(services, next_id=ids.next_id), claim_rate=0)
     ids.close()
     services.engine.dispose()
+
+
+@pytest.fixture
+def wires(settings: Settings) -> Iterator[Wires]:
+    """The lines to the run's servers."""
+    made = Wires(settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def far_shop(wires: Wires, services: Services) -> Iterator[Shop]:
+    """A shop, on empty stores, that reaches its servers over the wires, post included."""
+    made = make_services(wires.settings)
+    yield Shop(made, claim_rate=0)
+    made.next_id.__self__.close()  # type: ignore[attr-defined]  # the lease of the identities
+    made.engine.dispose()
 
 
 @pytest.fixture(scope="session")

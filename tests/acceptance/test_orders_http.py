@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
-from coupon_workers.runtime.process import make_services
-from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
 from tests.support.gift import at_once
 from tests.support.http_desk import from_now
 from tests.support.http_reply import Reply
@@ -27,20 +23,9 @@ def centre(shop: Shop) -> OrderCentre:
 
 
 @pytest.fixture
-def wires(settings: Settings) -> Iterator[Wires]:
-    """The lines to the run's servers."""
-    made = Wires(settings)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def far_centre(wires: Wires, services: Services) -> Iterator[OrderCentre]:
-    """An order centre whose shop reaches its servers over the wires."""
-    made = make_services(wires.settings)
-    yield OrderCentre(Shop(made, claim_rate=0))
-    made.next_id.__self__.close()  # type: ignore[attr-defined]  # the lease of the identities
-    made.engine.dispose()
+def far_centre(far_shop: Shop) -> OrderCentre:
+    """The order centre of a shop behind wires."""
+    return OrderCentre(far_shop)
 
 
 def test_an_order_from_its_quote_to_its_return(centre: OrderCentre) -> None:

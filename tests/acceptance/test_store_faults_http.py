@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
-import pytest
-
-from coupon_workers.runtime.process import make_services
-from coupon_workers.runtime.services import Services
-from coupon_workers.runtime.settings import Settings
 from tests.support.http_caller import Caller, claim_of
 from tests.support.http_desk import template_body
 from tests.support.http_reply import Reply
@@ -19,23 +13,6 @@ from tests.support.http_wire import Wires
 
 QUICKLY_S = 5.0
 """No answer takes longer while a server is away, also on a busy machine."""
-
-
-@pytest.fixture
-def wires(settings: Settings) -> Iterator[Wires]:
-    """The lines to the run's servers."""
-    made = Wires(settings)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def far_shop(wires: Wires, services: Services) -> Iterator[Shop]:
-    """A shop, on empty stores, that reaches its servers over the wires, post included."""
-    made = make_services(wires.settings)
-    yield Shop(made, claim_rate=0)
-    made.next_id.__self__.close()  # type: ignore[attr-defined]  # the lease of the identities
-    made.engine.dispose()
 
 
 def away(reply: Reply, store: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import request
 from pydantic import ValidationError
 
 from coupon_workers.access.principal import Scope
@@ -15,6 +14,7 @@ from coupon_workers.errors import Conflict, NotFound
 from coupon_workers.templates.template_name import read_names
 from coupon_workers.templates.whole_body import errors_of
 from web.codes_model import LookupBody
+from web.console.asked_word import asked_word
 from web.console.blueprint import console
 from web.console.form import Form, sent_form
 from web.console.guard import shown_to
@@ -28,8 +28,7 @@ from web.context import services
 @shown_to(Scope.ADMIN)
 def code_batches() -> Any:
     """What there is, of a status if one is asked for."""
-    asked = request.args.get("status", "")
-    status = CodeBatchStatus(asked) if asked in set(CodeBatchStatus) else None
+    status = asked_word(CodeBatchStatus, "status")
     found = reading.read_page(services(), limit=PAGE_SIZE + 1, before=page_before(), status=status)
     listing = Listing(found, lambda batch: [int(batch.code_batch_id)])
     names = read_names(services(), [batch.template_id for batch in listing.items])

@@ -12,6 +12,7 @@ from coupon_workers.reconciliation import decision
 from coupon_workers.reconciliation.finding_reading import read_finding, read_findings
 from coupon_workers.reconciliation.findings_csv import findings_csv
 from coupon_workers.reconciliation.kind import FindingState, ReconKind
+from web.console.asked_word import asked_word
 from web.console.blueprint import console
 from web.console.finding_fact import facts_of, sides_of
 from web.console.finding_word import FINDING_CLASSES
@@ -98,11 +99,10 @@ def ignore_finding(finding_id: str) -> Any:
 
 
 def _filters() -> dict[str, Any]:
-    state, kind = request.args.get("state", FindingState.OPEN.value), request.args.get("kind", "")
     run = request.args.get("run", "")
     return {
-        "state": FindingState(state) if state in set(FindingState) else None,
-        "kind": ReconKind(kind) if kind in set(ReconKind) else None,
+        "state": asked_word(FindingState, "state", FindingState.OPEN),
+        "kind": asked_word(ReconKind, "kind"),
         "finding_class": request.args.get("class", "").strip() or None,
         "run_id": path_id(run, "RECONCILIATION_NOT_FOUND") if run else None,
     }

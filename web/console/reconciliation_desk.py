@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import request, url_for
+from flask import url_for
 
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import InvalidInput
@@ -12,6 +12,7 @@ from coupon_workers.finance.business_day import read_day
 from coupon_workers.reconciliation.kind import ReconKind, RunStatus
 from coupon_workers.reconciliation.run import ask_run
 from coupon_workers.reconciliation.run_reading import RunAnswer, read_run, read_runs
+from web.console.asked_word import asked_word
 from web.console.blueprint import console
 from web.console.form import Form, allotted_id, sent_form, taken_id
 from web.console.guard import shown_to
@@ -68,9 +69,8 @@ def reconciliation_data(run_id: str) -> dict[str, Any]:
 
 
 def _page(form: Form, http_status: int = 200) -> Any:
-    asked, before = request.args.get("kind", ""), page_before()
-    kind = ReconKind(asked) if asked in set(ReconKind) else None
-    found = read_runs(services(), limit=PAGE_SIZE + 1, before=before, kind=kind)
+    kind = asked_word(ReconKind, "kind")
+    found = read_runs(services(), limit=PAGE_SIZE + 1, before=page_before(), kind=kind)
     listing = Listing(found, lambda run: [int(run.run_id)])
     shown = {"listing": listing, "kind": kind, "kinds": list(ReconKind), "form": form, "allotted": allotted_id()}
     return render("reconciliations.html", http_status, **shown)

@@ -12,6 +12,7 @@ from coupon_workers.coupons.coupon_trail import owner_of
 from coupon_workers.coupons.transition import CouponStatus
 from coupon_workers.errors import NotFound
 from coupon_workers.wallet.wallet import MAX_COUPON_ID, read_wallet
+from web.console.asked_word import asked_word
 from web.console.blueprint import console
 from web.console.coupon_desk import NOT_FOUND
 from web.console.guard import shown_to
@@ -32,7 +33,7 @@ def users() -> Any:
     if _is_coupon(asked):
         return redirect(url_for("console.coupon", coupon_no=asked), 303)
     problem = gettext("No user is called so.") if user_id_problem(asked) else None
-    status = request.args.get("status") if request.args.get("status") in set(CouponStatus) else None
+    status = asked_word(CouponStatus, "status")
     listing = None if problem else _wallet(asked, status)
     return render(
         "users.html", user_id=asked, problem=problem, listing=listing, status=status, statuses=list(CouponStatus)
