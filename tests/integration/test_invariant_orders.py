@@ -3,59 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 
 from coupon_workers.checking.report import check_all
 from coupon_workers.runtime.services import Services
+from tests.support.order_scene import OrderScene, order_scene
 from tests.support.order_shop import OrderShop
 
 BRIEFLY_S = 0.3
 
 
-@dataclass
-class Scene:
-    """Orders of ann in every state, each with a coupon of 20.00, which is split 13.33 and 6.67 between two lines.
-
-    ``held`` is locked; ``paid`` is redeemed; ``let-go`` is released, its coupon free; ``part`` has returned its second
-    line, ``back`` everything. An event waits for an order that nobody knows.
-    """
-
-    shop: OrderShop
-    coupons: dict[str, int]
-
-    def sql(self, statement: str, **arguments: object) -> Scene:
-        """Change the database behind everyone's back; coupons by their orders: ``:held``. The scene, for what comes
-        next."""
-        named = {order: coupon for order, coupon in self.coupons.items() if f":{order}" in statement}
-        self.shop.execute(statement, **named, **arguments)
-        return self
-
-    def broken(self) -> set[str]:
-        """The names of the invariants that do not hold."""
-        return {breach.invariant for breach in check_all(self.shop.services, patience_s=BRIEFLY_S).breaches}
-
-
 @pytest.fixture
-def scene(services: Services) -> Scene:
+def scene(services: Services) -> OrderScene:
     """One order of each kind."""
-    shop = OrderShop(services)
-    template = shop.template()
-    coupons = {order: shop.issue(template) for order in ("held", "paid", "letgo", "part", "back")}
-    for order, coupon in coupons.items():
-        shop.lock(order, [coupon])
-    shop.release("letgo")
-    for order in ("paid", "part", "back"):
-        shop.pay(order, f"pay-{order}")
-    shop.refund("part", "ref-part", [("2", 1)])
-    shop.refund("back", "ref-1", [("1", 1)])
-    shop.refund("back", "ref-2")
-    shop.tell("e1", "unknown", "paid", shop.clock.now)
-    return Scene(shop, coupons)
+    return order_scene(OrderShop(services))
 
 
-def test_orders_in_every_state_break_no_rule(scene: Scene) -> None:
+def test_orders_in_every_state_break_no_rule(scene: OrderScene) -> None:
     """Also when a coupon goes on to another order, and an order locks another coupon than before."""
     scene.shop.lock("letgo", [scene.coupons["back"]])
     scene.shop.pay_directly("next", [scene.coupons["letgo"]])
@@ -67,7 +32,7 @@ def test_orders_in_every_state_break_no_rule(scene: Scene) -> None:
     assert expected == {name: report.facts[name] for name in expected}
 
 
-BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
+BREAKS: dict[str, tuple[Callable[[OrderScene], object], set[str]]] = {
     "a coupon that another order holds": (
         lambda s: s.sql("UPDATE coupon SET order_no = 'other' WHERE coupon_id = :held"),
         {"live_use"},
@@ -230,17 +195,17 @@ BREAKS: dict[str, tuple[Callable[[Scene], object], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_promise_is_seen(scene: Scene, name: str) -> None:
+def test_a_broken_promise_is_seen(scene: OrderScene, name: str) -> None:
     """What was broken is reported, and nothing else."""
     break_promise, expected = BREAKS[name]
 
     break_promise(scene)
 
-    assert expected == scene.broken()
+    assert expected == scene.broken(patience_s=BRIEFLY_S)
 
 
-def test_a_lock_that_is_only_just_overdue_is_the_sweeps(scene: Scene) -> None:
+def test_a_lock_that_is_only_just_overdue_is_the_sweeps(scene: OrderScene) -> None:
     """Workers that were away have some minutes to catch up."""
     scene.shop.clock.pass_by(minutes=29)
 
-    assert set() == scene.broken()
+    assert set() == scene.broken(patience_s=BRIEFLY_S)

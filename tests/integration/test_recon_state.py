@@ -3,67 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 
-from coupon_workers.checking.report import check_all
 from coupon_workers.errors import Conflict
-from coupon_workers.reconciliation.difference import Difference
 from coupon_workers.reconciliation.repair_name import RepairName
 from coupon_workers.reconciliation.state_differences import state_differences
 from coupon_workers.runtime.clock import utc_now
 from coupon_workers.runtime.services import Services
+from tests.support.order_scene import OrderScene, order_scene
 from tests.support.order_shop import OrderShop, ShopClock
 from tests.support.recon_reading import differences, found, only, repair, work
 
 
-@dataclass
-class Scene:
-    """Orders of ann in every state, each with a coupon of 20.00: ``held`` is locked, ``paid`` redeemed, ``letgo``
-    released, ``part`` has returned a line, ``back`` everything; ``free`` was never on an order."""
-
-    shop: OrderShop
-    coupons: dict[str, int]
-
-    def sql(self, statement: str, **arguments: object) -> Scene:
-        """Change the database behind everyone's back; coupons by their orders: ``:held``. The scene, for what comes
-        next."""
-        named = {order: coupon for order, coupon in self.coupons.items() if f":{order}" in statement}
-        self.shop.execute(statement, **named, **arguments)
-        return self
-
-    def only(self) -> Difference:
-        """The one difference there is."""
-        return only(self.shop.services)
-
-    def broken(self) -> set[str]:
-        """The names of the invariants that do not hold."""
-        return {breach.invariant for breach in check_all(self.shop.services, patience_s=0).breaches}
-
-
 @pytest.fixture
-def scene(services: Services) -> Scene:
-    """One order of each kind."""
-    shop = OrderShop(services, ShopClock(utc_now()))
-    template = shop.template()
-    coupons = {order: shop.issue(template) for order in ("held", "paid", "letgo", "part", "back", "free")}
-    for order, coupon in coupons.items():
-        if order != "free":
-            shop.lock(order, [coupon])
-    shop.release("letgo")
-    for order in ("paid", "part", "back"):
-        shop.pay(order, f"pay-{order}")
-    shop.refund("part", "ref-part", [("2", 1)])
-    shop.refund("back", "ref-1", [("1", 1)])
-    shop.refund("back", "ref-2")
-    shop.tell("e1", "unknown", "paid", shop.clock.now)
-    shop.clock.pass_by(seconds=10)
-    return Scene(shop, coupons)
+def scene(services: Services) -> OrderScene:
+    """One order of each kind, some seconds ago; the coupon ``free`` was never on one."""
+    scene = order_scene(OrderShop(services, ShopClock(utc_now())), unused=["free"])
+    scene.shop.clock.pass_by(seconds=10)
+    return scene
 
 
-def close_refused(scene: Scene) -> None:
+def close_refused(scene: OrderScene) -> None:
     """The order centre closed the order, and its event came to nothing."""
     scene.shop.tell("e2", "held2", "closed", scene.shop.clock.now)
     scene.sql(
@@ -71,19 +33,19 @@ def close_refused(scene: Scene) -> None:
     )
 
 
-def close_waits(scene: Scene) -> None:
+def close_waits(scene: OrderScene) -> None:
     """The event of the order's end still waits, though the order is known."""
     scene.shop.tell("e2", "held2", "closed", scene.shop.clock.now)
     scene.sql("UPDATE order_event SET order_no = 'held' WHERE event_id = 'e2'")
     scene.shop.clock.pass_by(minutes=6)
 
 
-def run_out(scene: Scene) -> None:
+def run_out(scene: OrderScene) -> None:
     """No sweep comes."""
     scene.shop.clock.pass_by(minutes=31)
 
 
-def outlive(scene: Scene) -> None:
+def outlive(scene: OrderScene) -> None:
     """The coupons' validity passes, and no sweep comes."""
     scene.shop.sweep()
     scene.sql("UPDATE coupon SET valid_to = :now, updated_at = :now WHERE status = 'unused'", now=scene.shop.clock.now)
@@ -91,7 +53,7 @@ def outlive(scene: Scene) -> None:
     scene.shop.sweep()
 
 
-REPAIRED: dict[str, tuple[Callable[[Scene], object], str, RepairName]] = {
+REPAIRED: dict[str, tuple[Callable[[OrderScene], object], str, RepairName]] = {
     "an order released that still holds its coupon": (
         lambda s: s.sql("UPDATE coupon_order SET status = 'released', released_at = now() WHERE order_no = 'held'"),
         "lock_of_closed_order",
@@ -115,7 +77,7 @@ REPAIRED: dict[str, tuple[Callable[[Scene], object], str, RepairName]] = {
     "coupons past their validity": (outlive, "expired_not_ended", RepairName.SWEEP_EXPIRED),
 }
 
-LEFT_TO_PEOPLE: dict[str, tuple[Callable[[Scene], object], str]] = {
+LEFT_TO_PEOPLE: dict[str, tuple[Callable[[OrderScene], object], str]] = {
     "a status that is not its history's end": (
         lambda s: s.sql("UPDATE coupon SET status = 'expired' WHERE coupon_id = :free"),
         "status_differs",
@@ -185,7 +147,7 @@ LEFT_TO_PEOPLE: dict[str, tuple[Callable[[Scene], object], str]] = {
     ),
 }
 
-MONEY: dict[str, tuple[Callable[[Scene], object], tuple[str, int, int]]] = {
+MONEY: dict[str, tuple[Callable[[OrderScene], object], tuple[str, int, int]]] = {
     "a discount that was not booked": (
         lambda s: s.sql("DELETE FROM ledger_entry WHERE order_no = 'paid'"),
         ("booking_missing", 2_000, 2_000),
@@ -201,7 +163,7 @@ MONEY: dict[str, tuple[Callable[[Scene], object], tuple[str, int, int]]] = {
 }
 
 
-def test_orders_in_every_state_have_no_differences(scene: Scene) -> None:
+def test_orders_in_every_state_have_no_differences(scene: OrderScene) -> None:
     """Also as of any moment before; what was examined are the coupons."""
     reading = state_differences(scene.shop.services, scene.shop.clock.now, None)
 
@@ -211,12 +173,12 @@ def test_orders_in_every_state_have_no_differences(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("damage", REPAIRED)
-def test_what_can_be_mended_is_found_once_and_is_gone_after_its_repair(scene: Scene, damage: str) -> None:
+def test_what_can_be_mended_is_found_once_and_is_gone_after_its_repair(scene: OrderScene, damage: str) -> None:
     """The same when it is read twice; the repair, done twice, leaves no invariant broken."""
     act, finding_class, proposed = REPAIRED[damage]
     act(scene)
     services = scene.shop.services
-    difference = scene.only()
+    difference = only(scene.shop.services)
 
     again = differences(services)
     for _ in range(2):
@@ -230,19 +192,19 @@ def test_what_can_be_mended_is_found_once_and_is_gone_after_its_repair(scene: Sc
 
 
 @pytest.mark.parametrize("damage", LEFT_TO_PEOPLE)
-def test_what_nobody_can_mend_is_found_once(scene: Scene, damage: str) -> None:
+def test_what_nobody_can_mend_is_found_once(scene: OrderScene, damage: str) -> None:
     """One root, one difference, the same when it is read again."""
     act, finding_class = LEFT_TO_PEOPLE[damage]
     act(scene)
 
-    difference = scene.only()
+    difference = only(scene.shop.services)
 
     assert (finding_class, None) == (difference.finding_class, difference.repair)
     assert [difference] == differences(scene.shop.services)
 
 
 @pytest.mark.parametrize("damage", MONEY)
-def test_what_the_ledger_lacks_is_told_with_its_sign(scene: Scene, damage: str) -> None:
+def test_what_the_ledger_lacks_is_told_with_its_sign(scene: OrderScene, damage: str) -> None:
     """The amount at stake, in its currency; a person books it."""
     act, (finding_class, amount, missing) = MONEY[damage]
     act(scene)
@@ -257,7 +219,7 @@ def test_what_the_ledger_lacks_is_told_with_its_sign(scene: Scene, damage: str) 
     assert (missing, RepairName.BOOK_ADJUSTMENT) == (difference.evidence["missing_minor"], difference.repair)
 
 
-def test_a_booking_of_another_order_is_a_difference_of_both(scene: Scene) -> None:
+def test_a_booking_of_another_order_is_a_difference_of_both(scene: OrderScene) -> None:
     """One order lacks it, the other has it too much: together they are nothing."""
     scene.sql("UPDATE ledger_entry SET order_no = 'gone' WHERE order_no = 'paid'")
 
@@ -266,7 +228,7 @@ def test_a_booking_of_another_order_is_a_difference_of_both(scene: Scene) -> Non
     assert {"paid": 2_000, "gone": -2_000} == missing
 
 
-def test_an_adjustment_ends_what_the_ledger_lacks(scene: Scene) -> None:
+def test_an_adjustment_ends_what_the_ledger_lacks(scene: OrderScene) -> None:
     """What is booked in its place counts."""
     scene.sql("DELETE FROM ledger_entry WHERE order_no = 'paid'")
 
@@ -282,7 +244,7 @@ def test_an_adjustment_ends_what_the_ledger_lacks(scene: Scene) -> None:
     assert [] == found(scene.shop.services)
 
 
-def test_what_has_moved_since_is_not_judged_as_it_stands_now(scene: Scene) -> None:
+def test_what_has_moved_since_is_not_judged_as_it_stands_now(scene: OrderScene) -> None:
     """As of a moment before its last move nothing is said of a coupon, and it is named; as of now it differs."""
     before = scene.shop.clock.now
     scene.shop.clock.pass_by(minutes=1)
@@ -299,7 +261,7 @@ def test_what_has_moved_since_is_not_judged_as_it_stands_now(scene: Scene) -> No
     assert [("status_differs", subject)] == [(each.finding_class, each.subject) for each in now.differences]
 
 
-def test_a_history_that_broke_is_broken_as_of_every_later_moment(scene: Scene) -> None:
+def test_a_history_that_broke_is_broken_as_of_every_later_moment(scene: OrderScene) -> None:
     """Steps have their instants: what has come after the moment changes nothing."""
     scene.sql("UPDATE coupon_flow SET action = 'expire' WHERE coupon_id = :letgo AND flow_no = 2")
     before = scene.shop.clock.now
@@ -313,10 +275,10 @@ def test_a_history_that_broke_is_broken_as_of_every_later_moment(scene: Scene) -
     assert first[0].subject == again[0].subject
 
 
-def test_a_coupon_that_is_held_by_now_is_not_freed(scene: Scene) -> None:
+def test_a_coupon_that_is_held_by_now_is_not_freed(scene: OrderScene) -> None:
     """The order has locked again since it was found: the repair refuses, and nothing has changed."""
     REPAIRED["a coupon that its order let go without it"][0](scene)
-    difference = scene.only()
+    difference = only(scene.shop.services)
     scene.sql("UPDATE coupon_order SET status = 'locked', released_at = NULL WHERE order_no = 'held'")
     scene.sql("UPDATE coupon_use SET state = 'locked' WHERE order_no = 'held'")
 
@@ -327,10 +289,10 @@ def test_a_coupon_that_is_held_by_now_is_not_freed(scene: Scene) -> None:
     assert set() == scene.broken()
 
 
-def test_a_lock_that_was_taken_again_by_now_is_not_released(scene: Scene) -> None:
+def test_a_lock_that_was_taken_again_by_now_is_not_released(scene: OrderScene) -> None:
     """The sweep came first, and the buyer came back."""
     run_out(scene)
-    difference = scene.only()
+    difference = only(scene.shop.services)
     scene.shop.sweep()
     scene.shop.lock("held", [scene.coupons["held"]])
 
@@ -342,10 +304,10 @@ def test_a_lock_that_was_taken_again_by_now_is_not_released(scene: Scene) -> Non
     assert set() == scene.broken()
 
 
-def test_a_lock_whose_coupon_went_elsewhere_is_not_released(scene: Scene) -> None:
+def test_a_lock_whose_coupon_went_elsewhere_is_not_released(scene: OrderScene) -> None:
     """What became of the coupon comes first: the order would let go of what it does not hold."""
     run_out(scene)
-    difference = scene.only()
+    difference = only(scene.shop.services)
     scene.sql("UPDATE coupon SET status = 'revoked' WHERE order_no = 'held'")
 
     with pytest.raises(Conflict) as refusal:
@@ -355,10 +317,10 @@ def test_a_lock_whose_coupon_went_elsewhere_is_not_released(scene: Scene) -> Non
     assert [("locked",)] == scene.shop.rows("SELECT status FROM coupon_order WHERE order_no = 'held'")
 
 
-def test_a_lock_that_was_paid_by_now_is_not_released(scene: Scene) -> None:
+def test_a_lock_that_was_paid_by_now_is_not_released(scene: OrderScene) -> None:
     """The payment came first."""
     run_out(scene)
-    difference = scene.only()
+    difference = only(scene.shop.services)
     scene.shop.pay("held", "pay-held", paid_at=scene.shop.clock.now - timedelta(minutes=30))
 
     with pytest.raises(Conflict) as refusal:
