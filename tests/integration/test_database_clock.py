@@ -11,10 +11,10 @@ from threading import Barrier, Thread
 import pytest
 from freezegun import freeze_time
 from pydantic import SecretStr
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from coupon_workers.runtime.database import make_engine
-from coupon_workers.runtime.database_clock import REFRESH_S, RETRY_S, DatabaseClock
+from coupon_workers.runtime.database_clock import REFRESH_S, RETRY_S, ROUND_TRIP_S, DatabaseClock
 from coupon_workers.runtime.process import make_services
 from coupon_workers.runtime.services import Services
 from coupon_workers.runtime.settings import Settings
@@ -157,6 +157,27 @@ def test_the_last_offset_goes_on_while_the_database_is_away(engine: Engine, nowh
     hand.move(RETRY_S)
 
     assert timedelta(seconds=3 * REFRESH_S + RETRY_S) == clock() - first
+
+
+def test_an_answer_that_was_long_on_its_way_says_less_than_what_is_known(engine: Engine) -> None:
+    """Nobody knows at which moment of the way it was right."""
+    hand = Hand()
+    clock = DatabaseClock(engine, monotonic_ns=hand)
+    first = clock()
+    hand.move(REFRESH_S)
+
+    def be_slow(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if "clock_timestamp" in statement:
+            hand.move(2 * ROUND_TRIP_S)
+
+    event.listen(engine, "after_cursor_execute", be_slow)
+    try:
+        clock()
+        assert eventually(lambda: clock._asking is not None and clock._asking.done())
+    finally:
+        event.remove(engine, "after_cursor_execute", be_slow)
+
+    assert timedelta(seconds=REFRESH_S + 2 * ROUND_TRIP_S) == clock() - first
 
 
 def test_it_is_made_without_a_word_to_the_database(settings: Settings) -> None:

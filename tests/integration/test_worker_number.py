@@ -124,11 +124,15 @@ def test_redis_that_lost_its_data_gets_the_number_again(
 def test_a_number_that_another_took_is_given_up_for_a_new_one(
     redis_client: redis.Redis, leased: Callable[..., LeasedIds]
 ) -> None:
-    """The generator is swapped; no identity of the two is equal, and each goes on rising."""
-    ids = leased()
+    """No identity of the two is equal, and they go on rising, though the clock was set back meanwhile."""
+    clock = HandClock()
+    clock.shift_ms = 5_000
+    ids = leased(clock_ms=clock)
     before = [ids.next_id(0) for _ in range(50)]
     number = ids.worker_number
+    clock.shift_ms = 0
 
+    redis_client.hset(WORKER_NUMBERS_KEY, "born", 0)
     redis_client.hset(WORKER_NUMBERS_KEY, str(number), f"another {wall_clock_ms() + 30_000} {wall_clock_ms()}")
     until(lambda: ids.worker_number != number)
     after = [ids.next_id(0) for _ in range(50)]
