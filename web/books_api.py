@@ -10,6 +10,7 @@ from flask_openapi3 import APIBlueprint, Tag
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from coupon_workers.errors import InvalidInput
 from coupon_workers.finance import daily_close
 from coupon_workers.finance.adjustment import Adjustment, book_adjustment
 from coupon_workers.finance.business_day import read_day
@@ -17,6 +18,7 @@ from coupon_workers.finance.close_csv import close_csv
 from coupon_workers.finance.close_list import ClosedDay, read_closes
 from coupon_workers.finance.close_reading import DayClose, read_close
 from coupon_workers.finance.ledger_reading import LedgerAnswer, Position, read_ledger
+from coupon_workers.finance.user_ledger import read_user_ledger
 from coupon_workers.orders.order import UserId
 from coupon_workers.orders.order_request import CouponNo, OrderNo
 from coupon_workers.templates.field_type import MAX_EXACT, ExternalId
@@ -48,10 +50,21 @@ class LedgerQuery(PageQuery):
 
     date: str | None = Field(None, description="only those of this business day, as 2026-11-11")
     template_id: Identity | None = Field(None, description="only those of this template")
+    user_id: UserId | None = Field(None, description="only those of this user, of all days and templates")
+    order_no: OrderNo | None = Field(None, description="of the user's only those of this order")
+
+    def of_user(self) -> str | None:
+        """Whose bookings are asked for. Raises ``InvalidInput`` for what does not go together."""
+        if self.user_id is None and self.order_no is not None:
+            raise InvalidInput([("order_no", "goes with user_id: two users may have orders of one number")])
+        beside = {"date": self.date, "template_id": self.template_id}
+        if self.user_id is not None and (named := [name for name, value in beside.items() if value is not None]):
+            raise InvalidInput([(name, "does not go with user_id") for name in named])
+        return self.user_id
 
 
 class LedgerPage(BaseModel):
-    """Bookings: the latest day first, in it by template, the newest first."""
+    """Bookings: the latest day first, in it by template, the newest first; a user's the newest first."""
 
     items: list[LedgerAnswer]
     next_cursor: str | None
@@ -97,14 +110,21 @@ class AdjustmentBody(BaseModel):
 @api.get("/v1/ledger", summary="Read the ledger", responses={200: LedgerPage})
 @require("admin")
 def get_ledger(query: LedgerQuery) -> Any:
-    """Bookings of a day, of a template, of both or of all."""
-    entries = read_ledger(
-        services(),
-        limit=query.limit + 1,
-        day=read_day(query.date) if query.date is not None else None,
-        template_id=query.template_id,
-        before=ledger_position(query.cursor),
-    )
+    """Bookings of a day, of a template, of both or of all; or of a user, and of one of the user's orders: an order's
+    number is its user's own.
+    """
+    before = ledger_position(query.cursor)
+    if (user_id := query.of_user()) is not None:
+        last = before[2] if before else None
+        entries = read_user_ledger(services(), user_id, order_no=query.order_no, limit=query.limit + 1, before=last)
+    else:
+        entries = read_ledger(
+            services(),
+            limit=query.limit + 1,
+            day=read_day(query.date) if query.date is not None else None,
+            template_id=query.template_id,
+            before=before,
+        )
     return page(entries, query.limit, lambda entry: entry.model_dump(mode="json"), shown_position)
 
 

@@ -27,9 +27,18 @@ class BackOffice:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def ledger(self, *, date: str | None = None, template_id: str | None = None) -> Iterator[LedgerAnswer]:
-        """Bookings: the latest day first, in it by template, the newest first."""
-        return self._caller.every("/v1/ledger", {"date": date, "template_id": template_id})
+    def ledger(
+        self,
+        *,
+        date: str | None = None,
+        template_id: str | None = None,
+        user_id: str | None = None,
+        order_no: str | None = None,
+    ) -> Iterator[LedgerAnswer]:
+        """Bookings: the latest day first, in it by template, the newest first; or a user's, those of one of the user's
+        orders, over all days and templates, the newest first."""
+        named = {"date": date, "template_id": template_id, "user_id": user_id, "order_no": order_no}
+        return self._caller.every("/v1/ledger", named)
 
     def adjust(
         self,

@@ -103,6 +103,41 @@ def test_the_ledger_is_read_by_day_and_template(books: ClosingShop) -> None:
     assert 3 == len(clerk.ask("GET", "/v1/ledger").ok()["items"])
 
 
+def test_the_ledger_is_read_by_user_and_order(books: ClosingShop) -> None:
+    """Over all days, in pages; of another user, or of another's order of that number, there is nothing."""
+    clerk, whose = _clerk(books, days=2), f"/v1/ledger?user_id={books.user}"
+    first = clerk.ask("GET", f"{whose}&limit=2").ok()
+    rest = clerk.ask("GET", f"{whose}&limit=2&cursor={first['next_cursor']}").ok()
+
+    entries = first["items"] + rest["items"]
+
+    assert sorted((int(entry["entry_id"]) for entry in entries), reverse=True) == [int(e["entry_id"]) for e in entries]
+    assert (3, None, {books.user}) == (len(entries), rest["next_cursor"], {entry["user_id"] for entry in entries})
+    of_order = clerk.ask("GET", f"{whose}&order_no=o1").ok()["items"]
+    assert [entry for entry in entries if entry["order_no"] == "o1"] == of_order != []
+    for nothing in ("user_id=nobody", "user_id=nobody&order_no=o1", f"user_id={books.user}&order_no=o9"):
+        assert [] == clerk.ask("GET", f"/v1/ledger?{nothing}").ok()["items"]
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("order_no=o1", ["order_no"]),
+        ("order_no=o1&date=2026-11-11", ["order_no"]),
+        (f"user_id=u&date={DAY}", ["date"]),
+        (f"user_id=u&date={DAY}&template_id=7&order_no=o1", ["date", "template_id"]),
+        ("user_id=", ["user_id"]),
+        ("user_id=u&order_no=", ["order_no"]),
+        ("user_id=u&order_no=a/b", ["order_no"]),
+        ("user_id=a%07b", ["user_id"]),
+        ("user_id=u&cursor=x", ["cursor"]),
+    ],
+)
+def test_what_does_not_name_a_user_s_bookings_is_refused(books: ClosingShop, query: str, fields: list[str]) -> None:
+    """An order without its user, a user beside a day or a template, what nobody can be called."""
+    assert fields == _clerk(books, days=2).ask("GET", f"/v1/ledger?{query}").bad_fields()
+
+
 def _asked(books: ClosingShop, **changed: Any) -> dict[str, Any]:
     [(coupon,)] = books.rows("SELECT coupon_id FROM coupon_use WHERE order_no = 'o1'")
     body = {"reference": "t1", "user_id": books.user, "order_no": "o1", "coupon_no": str(coupon)}

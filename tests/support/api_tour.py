@@ -247,6 +247,7 @@ class Tour:
             reason="5.00 too much was taken off",
         )
         assert adjusted in list(office.ledger(template_id=template_id))
+        assert adjusted == next(office.ledger(user_id="u-1001", order_no="O-1"))
         assert office.close_day(day) == office.day(day)
         assert office.day_csv(day).startswith("date,")
         assert day in [closed["date"] for closed in office.days()]
