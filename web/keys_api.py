@@ -19,6 +19,7 @@ from coupon_workers.access.api_key import (
 )
 from coupon_workers.access.principal import Scope
 from coupon_workers.errors import Conflict
+from coupon_workers.templates.field_type import Flag
 from web.auth import require
 from web.context import services, web_of_app
 from web.idempotent import idempotent, idempotent_but, subject_id
@@ -35,7 +36,7 @@ class KeyBody(BaseModel):
 
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)] = Field(examples=["storefront of the app"])
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
-    signed: bool = Field(False, description="its requests must be signed")
+    signed: Flag = Field(False, description="its requests must be signed")
 
 
 class KeyAnswer(BaseModel):

@@ -36,6 +36,8 @@ def admin(services: Services) -> Headers:
         (b'{"name": "\\ud800", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
         (b'{"name": "\\u0000", "scopes": ["ops"]}', "application/json", (422, "VALIDATION_FAILED")),
         (b'{"name": "n", "scopes": ["\\ud800"]}', "application/json; charset=utf-8", (422, "VALIDATION_FAILED")),
+        (b'{"name": "n", "scopes": ["ops"], "signed": 1}', "application/json", (422, "VALIDATION_FAILED")),
+        (b'{"name": "n", "scopes": ["ops"], "signed": "no"}', "application/json", (422, "VALIDATION_FAILED")),
     ],
 )
 def test_a_body_that_cannot_be_read_is_told_why(
@@ -45,6 +47,20 @@ def test_a_body_that_cannot_be_read_is_told_why(
     response = client.post("/v1/api-keys", data=body, content_type=content_type, headers=admin)
 
     assert expected == refusal_of(response)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("/v1/audit-log?subject=a%00b", (422, "VALIDATION_FAILED")),
+        ("/v1/users/a%00b/tags", (404, "NOT_FOUND")),
+    ],
+)
+def test_an_address_that_no_store_could_hold_is_refused(
+    client: FlaskClient, admin: Headers, address: str, expected: tuple[int, str]
+) -> None:
+    """U+0000, before one is asked for it."""
+    assert expected == refusal_of(client.get(address, headers=admin))
 
 
 def test_fields_that_break_a_rule_are_all_named(client: FlaskClient, admin: Headers) -> None:

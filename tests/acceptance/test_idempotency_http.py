@@ -12,7 +12,7 @@ from flask_openapi3 import OpenAPI
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from coupon_workers.errors import Conflict, StoreUnavailable
+from coupon_workers.errors import Conflict, InvalidInput, StoreUnavailable, TooManyTries
 from coupon_workers.runtime.services import Services
 from tests.support.flask_caller import Headers, key_header, refusal_of
 from web.auth import guard_views, require
@@ -150,6 +150,21 @@ def test_a_failure_of_ours_is_not_kept(
     again = counter.post(client, admin)
 
     assert 500 <= failed.status_code <= 503
+    assert (201, {"calls": 2}) == (again.status_code, again.json)
+
+
+@pytest.mark.parametrize("outcome", [InvalidInput([("name", "must not be so")]), TooManyTries(1_000)])
+def test_what_was_not_done_and_may_be_later_is_not_kept(
+    client: FlaskClient, admin: Headers, counter: Counter, outcome: Exception
+) -> None:
+    """A rule that the view found broken, or too much at once: the next request like it runs."""
+    counter.outcome = outcome
+    refused = counter.post(client, admin)
+    counter.outcome = None
+
+    again = counter.post(client, admin)
+
+    assert refused.status_code in (422, 429)
     assert (201, {"calls": 2}) == (again.status_code, again.json)
 
 
