@@ -31,9 +31,9 @@ _WORDS = {
         "Your coupon ends soon: {name}",
         "Your coupon “{name}” ({offer}) is valid until {until}. Use it before then.",
     ),
-    ("zh", "coupon.issued"): ("您有一张新优惠券:{name}", "优惠券“{name}”已放入您的券包:{offer},有效期至{until}。"),
-    ("zh", "claim.rejected"): ("未能领到优惠券:{name}", "很抱歉,您申请的“{name}”未能领取成功。{reason}"),
-    ("zh", "coupon.expiring"): ("您的优惠券即将到期:{name}", "优惠券“{name}”({offer})有效期至{until},请尽快使用。"),
+    ("zh", "coupon.issued"): ("您有一张新优惠券：{name}", "优惠券“{name}”已放入您的券包：{offer}，有效期至{until}。"),
+    ("zh", "claim.rejected"): ("未能领到优惠券：{name}", "很抱歉，您申请的“{name}”未能领取成功。{reason}"),
+    ("zh", "coupon.expiring"): ("您的优惠券即将到期：{name}", "优惠券“{name}”（{offer}）有效期至{until}，请尽快使用。"),
 }
 
 _MIDNIGHTS = {"en": "the end of {day}", "zh": "{day}24:00"}
@@ -53,7 +53,7 @@ _OFFERS = {
     ("zh", "amount_off"): "立减{amount}",
     ("zh", "percent_off"): "优惠{percent}%",
     ("zh", "above"): "满{threshold}{value}",
-    ("zh", "capped"): "{value},最多减{cap}",
+    ("zh", "capped"): "{value}，最多减{cap}",
     ("zh", "any"): "优惠",
 }
 

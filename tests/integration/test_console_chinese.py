@@ -13,7 +13,7 @@ from coupon_workers.reconciliation.statement_row import FIELDS
 from coupon_workers.runtime.services import Services
 from coupon_workers.scheduling.job_table import TABLE
 from tests.support.console_pages import EXAMPLES
-from tests.support.console_text import latin_words
+from tests.support.console_text import half_width_marks, latin_words
 from tests.support.console_visitor import Visitor
 from tests.support.http_shop import Shop
 from tests.tidy.checkout import ROOT
@@ -105,6 +105,7 @@ def test_a_page_in_chinese_says_nothing_in_english(services: Services, name: str
     page = Visitor(shop, "admin", "ops", "orders", language="zh").page(path)
 
     assert 'lang="zh-Hans"' in page
+    assert [] == half_width_marks(page)
     assert set() == latin_words(page) - NAMES - CODES - GIVEN - (ACTIONS if name == "audit" else frozenset())
 
 
@@ -142,8 +143,9 @@ def test_a_form_for_a_key_sent_empty_complains_in_chinese(services: Services) ->
         assert found is not None
         told[language] = visitor.post("/keys/new", allotted=found[1], name="").text
 
-    assert '<a href="#f-name">名称</a>: 请填写 1 到 100 个字符。' in told["zh"]
-    assert '<a href="#f-scopes">权限范围</a>: 请至少选择一项。' in told["zh"]
+    assert '<a href="#f-name">名称</a>：请填写 1 到 100 个字符。' in told["zh"]
+    assert '<a href="#f-scopes">权限范围</a>：请至少选择一项。' in told["zh"]
+    assert [] == half_width_marks(told["zh"])
     assert '<a href="#f-scopes">Scopes</a>: Choose one at least.' in told["en"]
 
 
@@ -151,6 +153,7 @@ def test_the_page_for_logging_in_says_nothing_in_english(services: Services) -> 
     """It is the first that anybody sees."""
     page = Shop(services).app.test_client().get("/console/login", headers={"Accept-Language": "zh-CN"}).text
 
+    assert [] == half_width_marks(page)
     assert set() == latin_words(page) - NAMES - CODES - frozenset({"admin", "ops", "cw_", "Coupon", "Workers"})
 
 

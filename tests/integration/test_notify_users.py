@@ -96,7 +96,7 @@ def test_the_language_is_the_shops(services: Services, mailbox: Mailbox) -> None
     bureau.deliver("smtp")
 
     [mail] = mailbox.mails
-    assert "您有一张新优惠券:双十一 100-20" == mail["Subject"]
+    assert "您有一张新优惠券：双十一 100-20" == mail["Subject"]
     assert "满¥100.00立减¥20.00" in mail.get_content()
 
 

@@ -11,6 +11,7 @@ _CODES = frozenset({"code", "kbd", "pre", "textarea", "script", "style", "title"
 _CLASSES = frozenset({"mono", "zone", "brand", "change", "was", "becomes"})
 _VOID = frozenset({"input", "br", "img", "meta", "link", "rect", "path", "circle", "line", "hr"})
 _SAID = ("aria-label", "alt")
+_HALF_WIDTH = re.compile(r"[\u4e00-\u9fff”][,:;!?()]|[,:;!?()] ?[\u4e00-\u9fff“]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'_-]+")
 
 
@@ -20,6 +21,7 @@ class _Listener(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.said: list[str] = []
+        self.read: list[str] = []
         self._open: list[bool] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -37,6 +39,7 @@ class _Listener(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not any(self._open):
             self.said.append(data)
+            self.read.append(data)
 
 
 def latin_words(page: str) -> set[str]:
@@ -44,3 +47,10 @@ def latin_words(page: str) -> set[str]:
     listener = _Listener()
     listener.feed(page)
     return {word for text in listener.said for word in _WORD.findall(text)}
+
+
+def half_width_marks(page: str) -> list[str]:
+    """Marks of English beside a word of Chinese, in the text of a page outside of codes."""
+    listener = _Listener()
+    listener.feed(page)
+    return _HALF_WIDTH.findall("".join(listener.read))

@@ -56,7 +56,7 @@ def test_money_is_exact_and_has_the_currencys_decimals(
         (
             {"type": "percent_off", "amount_minor": None, "percent_off_bp": 1_550, "max_discount_minor": 5_000},
             "15.5 % off from CN¥100.00, up to CN¥50.00",
-            "满¥100.00优惠15.5%,最多减¥50.00",
+            "满¥100.00优惠15.5%，最多减¥50.00",
         ),
         ({"type": "random_amount", "amount_minor": None, "threshold_minor": 0}, "a discount", "优惠"),
     ],

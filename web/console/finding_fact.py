@@ -79,7 +79,7 @@ def _value(name: str, value: Any, currency: str | None) -> str:
         parts = [Markup("{} {}").format(_label(part), _value(part, each, currency)) for part, each in value.items()]
         return Markup(" · ").join(parts) or "—"
     if isinstance(value, list):
-        return Markup("; ").join(_value(name, each, currency) for each in value) or "—"
+        return Markup(gettext("; ")).join(_value(name, each, currency) for each in value) or "—"
     return plain(value)
 
 

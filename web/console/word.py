@@ -182,7 +182,8 @@ def reason_of(error: CouponWorkersError) -> str:
         return gettext("Too many wrong tries. Wait %s seconds.") % -(-error.wait_ms // 1000)
     if isinstance(error, InvalidInput):
         told = [(field, field_word(message)) for field, message in error.errors]
-        return "; ".join(f"{label_of(field)}: {message}" if field else message for field, message in told)
+        colon = gettext(": ")
+        return gettext("; ").join(f"{label_of(field)}{colon}{message}" if field else message for field, message in told)
     if isinstance(error, Conflict | NotFound | Gone) and error.code in REASONS:
         return gettext(REASONS[error.code])
     return gettext(str(error))

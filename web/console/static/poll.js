@@ -47,6 +47,6 @@ export function troubleIn(place) {
     // What stands there is no longer so: it says since when, and looks it.
     document.querySelector("main").classList.toggle("stale", kind !== null);
     const since = new Date().toLocaleTimeString(document.documentElement.lang, { hour12: false });
-    if (kind) place.textContent = kind === "lost" ? `${place.dataset.lost} (${since})` : place.dataset[kind];
+    if (kind) place.textContent = kind === "lost" ? place.dataset.lost.replace("{}", since) : place.dataset[kind];
   };
 }
