@@ -52,12 +52,14 @@ class Stopped(BaseException):
 
 
 def serve_demo(folder: Path, *, port: int, seed: int, keep: bool) -> None:
-    """Serve it with data and logs in ``folder``; returns after SIGINT, SIGTERM or SIGHUP, when nothing runs any more.
+    """Serve it with data and logs in ``folder``; returns after SIGINT, SIGTERM or SIGHUP (under nohup after the first
+    two), when nothing runs any more.
 
     ``port`` 0 takes a free one. Raises ``CouponWorkersError``, ``ClientError`` when it cannot be started.
     """
     for number in _STOP_SIGNALS:
-        signal.signal(number, _stop)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # who ignores it was told to: nohup
+            signal.signal(number, _stop)
     try:
         with demo_system(folder, port=port) as system:
             settings = demo_settings(system)

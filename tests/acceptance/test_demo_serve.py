@@ -41,9 +41,9 @@ class Served:
 
 
 def open_demo(temporary: Path, *options: str) -> Served:
-    """Start one whose temporary folder lies in ``temporary``, and wait until it is ready."""
+    """Start one by nohup whose temporary folder lies in ``temporary``, and wait until it is ready."""
     process = subprocess.Popen(
-        mortal(*COMMAND, "demo", "--serve", *options),
+        ["nohup", *mortal(*COMMAND, "demo", "--serve", *options)],
         env={**ENVIRONMENT, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -93,7 +93,8 @@ def test_there_is_something_of_every_kind_to_look_at(served: Served, operator: C
 
 
 def test_traffic_goes_on(served: Served, operator: CouponClient) -> None:
-    """The template of the live view is claimed from while somebody looks."""
+    """The template of the live view is claimed from while somebody looks, though the terminal be closed by now."""
+    served.process.send_signal(signal.SIGHUP)
     template_id = served.named(r"Live view\s+\S+/console/live/")
     before = operator.templates.read(template_id)["stock"]
 
