@@ -42,6 +42,10 @@ class Conflict(CouponWorkersError):  # noqa: N818 - the word of HTTP 409, which 
         super().__init__(detail)
 
 
+class Busy(Conflict):
+    """Others have the thing in hand at this moment. Nothing was done, and the same request may do better."""
+
+
 class Gone(CouponWorkersError):  # noqa: N818 - the word of HTTP 410, which it becomes
     """The thing was there and has been taken away for good."""
 

@@ -19,7 +19,7 @@ from coupon_workers.access.idempotency import (
     begin,
     finish,
 )
-from coupon_workers.errors import StoreUnavailable
+from coupon_workers.errors import Busy, StoreUnavailable
 from coupon_workers.runtime.structured_log import get_logger
 from web.context import principal, services
 from web.problem import ProblemError
@@ -39,7 +39,7 @@ IDEMPOTENT_VIEW = "__idempotent__"
 _SUBJECT_ID = "coupon_workers.subject_id"
 
 NOT_KEPT = frozenset({422, 429})
-"""Nothing was done, and the same request may do better later: 5xx likewise."""
+"""Nothing was done, and the same request may do better later: 5xx likewise, and what is ``Busy``."""
 
 
 def idempotent(view: View) -> View:
@@ -91,12 +91,14 @@ def _idempotent(view: View, secrets: tuple[str, ...]) -> View:
 def _run(fence: Fence, view: Callable[[], Any], secrets: tuple[str, ...]) -> Response:
     engine = services().engine
     request.environ[_SUBJECT_ID] = fence.subject_id
+    busy = False
     try:
         response = make_response(view())
     except Exception as error:  # noqa: BLE001 - the application's handlers turn each into its answer
+        busy = isinstance(error, Busy)
         response = make_response(current_app.handle_user_exception(error))
     try:
-        if response.status_code >= 500 or response.status_code in NOT_KEPT or response.is_streamed:
+        if busy or response.status_code >= 500 or response.status_code in NOT_KEPT or response.is_streamed:
             abandon(engine, fence)
         else:
             finish(engine, fence, _to_store(response, secrets))

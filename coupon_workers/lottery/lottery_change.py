@@ -19,7 +19,7 @@ from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.record import record
 from coupon_workers.campaigns.batch_control import tell_gate as tell_template_gate
 from coupon_workers.claiming.turn import wait_for_turn
-from coupon_workers.errors import Conflict, CouponWorkersError, InvalidInput, StoreUnavailable
+from coupon_workers.errors import Busy, Conflict, CouponWorkersError, InvalidInput, StoreUnavailable
 from coupon_workers.lottery.key import LotteryKeys
 from coupon_workers.lottery.lottery import LotteryStatus, Row, hold_lottery, read_prizes, status_now, wrong_status
 from coupon_workers.lottery.lottery_preheat import preheat_if_redis_answers
@@ -82,7 +82,7 @@ def change_lottery(services: Services, lottery_id: int, change: LotteryChange) -
         with transaction(services.engine) as connection:
             # Neither a settling nor a preheat meanwhile.
             if not wait_for_turn(connection, lottery_id, 0):
-                raise Conflict("LOTTERY_BUSY", "draws are being settled at this moment; ask again")
+                raise Busy("LOTTERY_BUSY", "draws are being settled at this moment; ask again")
             lottery, now = hold_lottery(connection, lottery_id), services.clock()
             before = read_prizes(connection, lottery_id)
             name, after = _wanted(lottery, before, change)

@@ -15,7 +15,7 @@ from coupon_workers.claiming.gate_view import stock_of
 from coupon_workers.claiming.key import BucketKeys
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.coupons.source_sql import GRANTED
-from coupon_workers.errors import Conflict, NotFound
+from coupon_workers.errors import Busy, Conflict, NotFound
 from coupon_workers.pools.pool_store import recount_pool
 from coupon_workers.reconciliation.gate_books import lost_claims
 from coupon_workers.reconciliation.unit_holders import HOLDERS
@@ -85,7 +85,7 @@ def recount_template(connection: Connection, services: Services, finding: Row, n
     connection.exec_driver_sql(f"SET LOCAL statement_timeout = {COUNT_TIMEOUT_MS}")
     # A preheat that is asked for here waits for this turn, and then reads what is committed.
     if not wait_for_turn(connection, finding["template_id"], 0):
-        raise Conflict("BUSY", "the template is being rebuilt or given away: try again")
+        raise Busy("BUSY", "the template is being rebuilt or given away: try again")
     connection.execute(_GIVE_BACK, key)
     before = connection.execute(_HOLD, key).mappings().one_or_none()
     if before is None:

@@ -22,7 +22,7 @@ from coupon_workers.claiming.settle_call import call_settling_back
 from coupon_workers.claiming.settle_sql import hold_template, lock_template, read_books, write_verdicts
 from coupon_workers.claiming.turn import wait_for_turn
 from coupon_workers.claiming.verdict import Verdict, judge
-from coupon_workers.errors import Conflict, NotFound, StoreUnavailable
+from coupon_workers.errors import Busy, Conflict, NotFound, StoreUnavailable
 from coupon_workers.runtime.clock import to_ms
 from coupon_workers.runtime.crash_point import crash_point
 from coupon_workers.runtime.database import transaction
@@ -36,7 +36,6 @@ log = get_logger(__name__)
 Row = Mapping[Any, Any]
 
 APPROVED, REJECTED, EXPIRED = "approved", "rejected", "expired"
-BUSY = "BUSY"
 
 _TEMPLATE_OF = text("SELECT template_id FROM risk_review WHERE claim_id = :claim_id")
 _HOLD = text("SELECT * FROM risk_review WHERE claim_id = :claim_id FOR UPDATE")
@@ -91,7 +90,7 @@ def expire_reviews(services: Services) -> int:
             _decide(services, claim_id, EXPIRED, None, None)
             expired += 1
         except Conflict as error:
-            busy |= {template_id} if error.code == BUSY else set()
+            busy |= {template_id} if isinstance(error, Busy) else set()
             log.info("an overdue review is left to others", claim_id=claim_id, code=error.code)
     return expired
 
@@ -131,7 +130,7 @@ def _hold(connection: Connection, claim_id: int) -> Row:
     if template_id is None:
         raise NotFound("REVIEW_NOT_FOUND", f"no claim {claim_id} was held for review")
     if not wait_for_turn(connection, template_id, 0):
-        raise Conflict(BUSY, "the template is being rebuilt or given away: try again")
+        raise Busy("BUSY", "the template is being rebuilt or given away: try again")
     return connection.execute(_HOLD, {"claim_id": claim_id}).mappings().one()
 
 

@@ -12,7 +12,7 @@ from flask_openapi3 import OpenAPI
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from coupon_workers.errors import Conflict, InvalidInput, StoreUnavailable, TooManyTries
+from coupon_workers.errors import Busy, Conflict, InvalidInput, StoreUnavailable, TooManyTries
 from coupon_workers.runtime.services import Services
 from tests.support.flask_caller import Headers, key_header, refusal_of
 from web.auth import guard_views, require
@@ -153,30 +153,33 @@ def test_a_failure_of_ours_is_not_kept(
     assert (201, {"calls": 2}) == (again.status_code, again.json)
 
 
-@pytest.mark.parametrize("outcome", [InvalidInput([("name", "must not be so")]), TooManyTries(1_000)])
+@pytest.mark.parametrize(
+    "outcome",
+    [InvalidInput([("name", "must not be so")]), TooManyTries(1_000), Busy("BUSY", "others have it in hand")],
+)
 def test_what_was_not_done_and_may_be_later_is_not_kept(
     client: FlaskClient, admin: Headers, counter: Counter, outcome: Exception
 ) -> None:
-    """A rule that the view found broken, or too much at once: the next request like it runs."""
+    """A rule that the view found broken, too much at once, or others at work: the next request like it runs."""
     counter.outcome = outcome
     refused = counter.post(client, admin)
     counter.outcome = None
 
     again = counter.post(client, admin)
 
-    assert refused.status_code in (422, 429)
+    assert refused.status_code in (422, 429, 409)
     assert (201, {"calls": 2}) == (again.status_code, again.json)
 
 
 def test_a_refusal_is_kept(client: FlaskClient, admin: Headers, counter: Counter) -> None:
     """A conflict that was answered stays answered, evidence and form included."""
-    counter.outcome = Conflict("BUSY", "it is busy", by="another")
+    counter.outcome = Conflict("TAKEN", "it is taken", by="another")
     first = counter.post(client, admin)
     counter.outcome = None
 
     second = counter.post(client, admin)
 
-    assert (409, "BUSY") == refusal_of(first)
+    assert (409, "TAKEN") == refusal_of(first)
     assert (first.data, first.content_type) == (second.data, second.content_type)
     assert ("true", 1) == (second.headers["Idempotency-Replayed"], counter.calls)
 
