@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from coupon_workers.embedded import keeper
+from coupon_workers.embedded import supervisor as supervisor_module
 from coupon_workers.embedded.output import LogFolder, PrefixedOutput
 from coupon_workers.embedded.procfile import parse_procfile
 from coupon_workers.embedded.supervisor import Supervisor
@@ -36,6 +37,17 @@ while True:
 DEAF = (
     "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('runs', flush=True)\ntime.sleep(600)\n"
 )
+# Takes longer to end than it is given, and notes each time that it is asked to.
+SLOW = """
+import signal, time
+def note(*_):
+    with open("asked.txt", "a") as file:
+        file.write("asked\\n")
+signal.signal(signal.SIGTERM, note)
+print("runs", flush=True)
+while True:
+    time.sleep(600)
+"""
 
 
 def eventually(holds: Callable[[], bool], timeout_s: float = 15) -> None:
@@ -136,6 +148,17 @@ def test_a_process_that_does_not_listen_is_killed_in_the_end(stage: Stage) -> No
     supervisor.stop(grace_s=0.2)
 
     assert psutil.wait_procs([deaf], timeout=5)[1] == []
+
+
+def test_a_process_is_asked_to_end_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masters take a second SIGTERM for impatience, and drop their work."""
+    monkeypatch.setattr(supervisor_module, "_FRONT_GRACE_S", 0.3)  # the front is waited for, and then with all others
+    (stage.folder / "slow.py").write_text(SLOW)
+    supervisor = stage.run("web: python slow.py\n")
+
+    supervisor.stop(grace_s=1.0)
+
+    assert ["asked"] == (stage.folder / "asked.txt").read_text().split()
 
 
 def test_a_process_that_ends_at_once_is_named(stage: Stage) -> None:
