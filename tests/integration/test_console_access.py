@@ -33,7 +33,7 @@ def test_the_log_shows_what_changed(shop: Shop, keeper: Visitor) -> None:
     page = keeper.page("/audit?action=template.change")
 
     assert re.search(r'total_quantity</code> <del class="was">10</del> <ins class="becomes">20</ins>', page)
-    assert "template.publish</strong>" not in page
+    assert "template.publish</code>" not in page
 
 
 def test_the_log_is_narrowed_down(shop: Shop, keeper: Visitor) -> None:

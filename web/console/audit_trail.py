@@ -10,6 +10,7 @@ from flask import request
 from coupon_workers.access.principal import Scope
 from coupon_workers.audit.action import AuditAction
 from coupon_workers.audit.reading import AuditEntry, AuditFilter, read_audit_log
+from web.console.audit_word import action_word
 from web.console.blueprint import console
 from web.console.field_reading import MOMENT, moment
 from web.console.form import Form
@@ -46,7 +47,7 @@ def audit() -> Any:
 
 
 def _actions() -> list[tuple[str, str]]:
-    return [("", gettext("anything")), *((action.value, action.value) for action in AuditAction)]
+    return [("", gettext("anything")), *((action.value, action_word(action)) for action in AuditAction)]
 
 
 def changes(entry: AuditEntry) -> list[Change]:

@@ -11,6 +11,7 @@ from flask import Response, g, request, url_for
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from web.console import language, show
+from web.console.audit_word import action_word
 from web.console.core_word import subject_words, trigger_words
 from web.console.field_label import label_of
 from web.console.notice import notice
@@ -69,6 +70,7 @@ def environment() -> Environment:
         "yes_no": show.yes_no,
         "word": word,
         "scope_word": scope_word,
+        "action_word": action_word,
         "tone": tone_of,
         "trigger": trigger_words,
         "subject": subject_words,
