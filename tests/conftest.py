@@ -31,8 +31,10 @@ from tests.support.empty_database import empty_database
 from tests.support.machine_turn import MachineTurn
 from tests.support.seen_facts import tell_facts
 
-# Whoever runs the tests in the background has the signal of Ctrl-C ignored, and so would every process of theirs.
+# Whoever runs the tests in the background, or by nohup, has signals ignored, and so would every process of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)  # the run itself outlives its terminal: no process inherits a handler
 
 # A busy machine is no failure: what takes how long is for the bench to say.
 hypothesis_settings.register_profile("coupon-workers", deadline=None)

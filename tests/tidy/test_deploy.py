@@ -123,6 +123,17 @@ def test_a_supervisor_waits_for_longer_than_a_process_takes_to_end() -> None:
         assert int(COMPOSE["services"][name]["stop_grace_period"].rstrip("s")) > seconds
 
 
+def test_the_rabbitmq_of_compose_waits_for_longer_than_any_message_takes() -> None:
+    """One that gave up on a worker before the actor's own limit would have the work begin anew each time."""
+    arguments = COMPOSE["services"]["rabbitmq"]["environment"]["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"].split()
+    waits_ms = int(arguments[arguments.index("consumer_timeout") + 1])
+    actors = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "actors").glob("*.py"))
+    limits_ms = [int(limit) for limit in re.findall(r"(?:time_limit|TIME_LIMIT_MS) ?= ?([\d_]+)", actors)]
+
+    assert waits_ms > max(limits_ms) > 1_800_000  # the server's own
+    assert f"consumer_timeout = {waits_ms}" in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
 def test_the_redis_of_compose_keeps_claims() -> None:
     """As operations.md asks for it."""
     command = COMPOSE["services"]["redis"]["command"]
